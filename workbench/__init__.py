@@ -57,13 +57,13 @@ _NAMES_OF = {
     "resources": "fixture",
     "text.render": "is_live picture table",
 }
-"""Module → the names of it that users import from `workbench`; its own name if they import the module itself."""
+"""Module → the names in it that users import from `workbench`; its own name if they import the module itself."""
 _HOMES = {name: f"workbench.{module}" for module, names in _NAMES_OF.items() for name in names.split()}
 __all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> object:
-    """Loads a public name at its first use: `workbench --help` needs no public name."""
+    """Loads a public name on first use, since `workbench --help` needs none of them."""
     if name not in _HOMES:
         message = f"module 'workbench' has no attribute {name!r}"
         raise AttributeError(message)

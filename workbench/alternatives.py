@@ -315,7 +315,7 @@ class Each:
         """The runs under alternatives that failed."""
         return [run for run in self.runs if not run.passed]
 
-    def tests(self, run: Run) -> list[str]:
+    def failed_tests(self, run: Run) -> list[str]:
         """The names of the run's failed tests, sorted; with class or file if several tests share the name."""
         same = Counter(name for _, name in {test[:2] for other in self.runs for test in other.failed})
         failed = sorted({test[:2] for test in run.failed})
@@ -328,7 +328,7 @@ class Each:
         rows = [
             (run.switched if number == 0 else "", test)
             for run in self.failed_runs
-            for number, test in enumerate(self.tests(run) or [run.why])
+            for number, test in enumerate(self.failed_tests(run) or [run.why])
         ]
         return table("What your code depends on", ("if this differs", "these fail"), rows)
 
@@ -357,7 +357,7 @@ class Each:
         runs = [
             {
                 "row": run.row or None, "value": run.value, "passed": run.passed, "status": run.status,
-                "took_s": round(run.took_s, 2), "failed": self.tests(run), "printed": run.printed,
+                "took_s": round(run.took_s, 2), "failed": self.failed_tests(run), "printed": run.printed,
             }
             for run in (*([self.first] if self.first else []), *self.runs)
         ]  # fmt: skip

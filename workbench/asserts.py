@@ -1,7 +1,7 @@
 """An IPython extension, loaded by `workbench run`: a bare `assert` that fails in a notebook shows the compared values.
 
-`assert paid == due` becomes an assert that keeps both values and shows them if it fails: 150 == 146. Each side is
-evaluated once, as before; an assert with a message of its own stays as it is.
+If `assert paid == due` fails, its message has both values: 150 == 146. Each side is still evaluated only once. An
+assert with a message of its own stays unchanged.
 """
 
 import ast
@@ -24,14 +24,14 @@ _OPERATORS: Final = {
 
 
 def load_ipython_extension(shell: Any) -> None:  # noqa: ANN401  IPython's shell, which this module does not load
-    """Load the extension; IPython calls this."""
+    """Loads the extension; IPython calls this."""
     setattr(builtins, _EXPLAIN, _explained)
     shell.ast_transformers.append(_Asserts())
 
 
 class _Asserts(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> ast.AST | list[ast.stmt]:
-        """An assert whose message shows the values, and a statement that deletes the values if the assert holds."""
+        """An assert whose message contains the values, and a statement that deletes the values if the assert holds."""
         if node.msg is not None:
             return node
         kept: list[str] = []
@@ -69,5 +69,5 @@ def _explained(text: str, operator: str, *values: object) -> str:
 
 
 def _shown(value: object) -> str:
-    """The value's repr, or its type if the repr fails: the failed assert matters more."""
+    """The value's repr; its type if the repr fails, so that the failed assert is still reported."""
     return shortened(mask(_REPR.repr(value)), _SHOWN, counts_mark=False)

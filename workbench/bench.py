@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from workbench.sandbox.store import Settings
 
 APP_URL = "http://testserver/webhooks"
-"""The default URL of a merchant's application in this process."""
+"""The default URL of a merchant's application that runs in this process."""
 MERCHANT_HOST = "merchant.localhost"
 RECEIVER_URL = f"http://{MERCHANT_HOST}/webhooks"
 
 
 class Served(Closing):
-    """A sandbox of this process, served on a port until `close`, or until the end of a `with` block."""
+    """A sandbox of this process, served on a port until `close` or the end of a `with` block."""
 
     def __init__(self, base_url: str, secret_key: Secret, publishable_key: Secret, serving: ExitStack) -> None:
         self.base_url = base_url
@@ -53,7 +53,7 @@ class Served(Closing):
         self._serving = serving
 
     def close(self) -> None:
-        """Finish the calls in flight and free the port; the sandbox itself stays."""
+        """Finish the calls in flight and free the port; the sandbox itself stays open."""
         self._serving.close()
 
     def __repr__(self) -> str:
@@ -78,25 +78,27 @@ def _settings(
 
 
 class Workbench(Session):
-    """A sandbox in this process: manual clock, throw-away store, webhooks to `receiver` or to your own application.
+    """A sandbox in this process: manual clock, temporary store, webhooks to `receiver` or to your own application.
 
-    `seed` makes the sandbox repeatable: one seed gives the same trace, to the byte. `store` is the file that keeps the
-    sandbox; the clock of a reopened store continues where it stopped. `start` is the clock's first moment, an aware
-    datetime (default: 2026-01-05 06:00 UTC). `gaps` maps rows of the register to values; the file does not keep them,
-    and they override the rows that `workbench each` switches for a run of tests. `webhooks` is your shop, a WSGI or
-    ASGI application in this process, such as one of Flask, Django or FastAPI: the sandbox posts events to the shop at
-    `webhook_url` without a port, signed with `webhook_secret`. If the shop needs that secret when it is made, give
-    `webhook_url` alone, then call `deliver_to(shop)`.
+    `seed` makes the sandbox repeatable: the same seed gives the same trace, byte for byte. `store` is the file that
+    keeps the sandbox; the clock of a reopened store continues where it stopped. `start` is the clock's first moment, an
+    aware datetime (default: 2026-01-05 06:00 UTC). `gaps` maps rows of the register to values. The file does not store
+    them, and they override the rows that `workbench each` sets for a run of tests. `webhooks` is your shop, a WSGI or
+    ASGI application in this process, such as one of Flask, Django or FastAPI: the sandbox posts events to it at
+    `webhook_url` without a port, signed with `webhook_secret`. If your shop needs that secret at its creation, give
+    only `webhook_url`, then call `deliver_to(shop)`.
+
     Raises StoreRefused: `store` is no store, or has another seed or start. Raises GapRefused: no such row or value.
     Raises ValueError: a naive `start`. Raises TypeError and ServeRefused for `webhooks` as `deliver_to` does.
-    A Workbench is only an HTTP client of `/v1` and `/sandbox`, so `Workbench.connect` opens one for a served sandbox
+
+    A Workbench is only an HTTP client of `/v1` and `/sandbox`, so `Workbench.connect` can open one for a served sandbox
     too. Use a Workbench as a context manager, or `close` it.
     """
 
     _engine: "Engine | None" = None
-    """The sandbox itself if this process runs it; None for a served sandbox."""
+    """The sandbox, if this process runs it; None if it is served elsewhere."""
     _own_receiver: Receiver
-    """The receiver for a sandbox of this process; the property `receiver` registers it as an endpoint."""
+    """The receiver of a sandbox in this process; the property `receiver` registers it as an endpoint."""
     _console: "Console | None" = None
 
     def __init__(
@@ -145,12 +147,12 @@ class Workbench(Session):
     def connect(
         cls, base_url: str, secret_key: str, publishable_key: str = "", *, email: str = "", password: str = ""
     ) -> Self:
-        """Open a workbench over a sandbox that is served at `base_url`.
+        """Open a workbench on a sandbox that is served at `base_url`.
 
         `publishable_key` is needed only by calls that use it, such as `client_with(bench.publishable_key)`; `email` and
-        `password` are those of the sandbox's one account, if it has one (`token_credentials`).
-        Raises ServiceUnreachable: nothing answers there. Raises AuthenticationFailed: not this sandbox's key.
-        Raises UnexpectedResponse: the service there is no sandbox. Raises LiveKeyRefused: a live key.
+        `password` are those of the sandbox's one account, if it has one (`token_credentials`). Raises
+        ServiceUnreachable: nothing responds there. Raises AuthenticationFailed: the key is not of this sandbox. Raises
+        UnexpectedResponse: the service is no sandbox. Raises LiveKeyRefused: a live key.
         """
         bench = cls.__new__(cls)
         Session.__init__(bench, base_url, secret_key, publishable_key)
@@ -168,13 +170,12 @@ class Workbench(Session):
         """Serve the sandbox over real HTTP too, on a port of this machine's loopback, until the result is closed.
 
         A backend on this machine and this notebook then share one ledger, one receiver and one clock, which moves only
-        when it is advanced. Port 0 takes a free port; each call opens another port. The sandbox answers a call first,
-        then runs what the call made due. `allow_hosts` are names to answer to besides 127.0.0.1, [::1], localhost and
-        *.localhost, such as a proxy's; a request with another name in `Host`, or from a page of another `Origin`, is
-        refused. `allow_origins` are your pages, such as http://localhost:3000: in a browser they may make the calls
-        that a publishable key allows, and no others.
-        Raises PortTaken: something listens there. Raises ServeRefused: no such port, name or origin, or a Workbench
-        that is connected or closed.
+        when it is advanced. Port 0 takes a free port; each call opens another port. The sandbox sends the response to a
+        request, then runs the jobs that the request made due. `allow_hosts` are names to answer to besides 127.0.0.1,
+        [::1], localhost and *.localhost, such as a proxy's; a request with another name in `Host`, or from a page of
+        another `Origin`, is refused. `allow_origins` are your pages, such as http://localhost:3000: in a browser they
+        may make the calls that a publishable key allows, and no others. Raises PortTaken: something listens there.
+        Raises ServeRefused: no such port, name or origin, or a Workbench that is connected or closed.
         """
         self._check_open()
         if self._engine is None:
@@ -191,17 +192,17 @@ class Workbench(Session):
         return Served(serving.enter_context(answering), self.secret_key, self.publishable_key, serving)
 
     def deliver_to(self, app: object, url: str | None = None) -> None:
-        """Post events to `app`, a WSGI or ASGI application in this process, at `url`, as a server would, with no port.
+        """Post events to `app`, a WSGI or ASGI application in this process, at `url`, without a network port.
 
-        `url` defaults to `webhook_url`; a new URL is registered, and `webhook_secret` returns its secret. If only one
-        endpoint is allowed, the application replaces `receiver`. Messages carry the time of this machine's clock, which
-        your code reads. A WSGI application runs in the thread of the call that caused the event or moved the clock; an
-        ASGI application runs, with its lifespan, on a loop of its own until `close`. Both may call the sandbox
-        meanwhile. An exception of the application is logged and counts as a 500; the trace shows its traceback as the
-        response. A response after `delivery_timeout_s` of real time counts as none; only an ASGI application is stopped
-        then.
-        Raises TypeError: neither WSGI nor ASGI. Raises InvalidRequest: a URL that cannot be registered.
-        Raises ServeRefused: the lifespan failed, the URL of `receiver`, or a Workbench that is connected or closed.
+        `url` defaults to `webhook_url`; a new URL is registered, and `webhook_secret` then returns its secret. If only
+        one endpoint is allowed, the application replaces `receiver`. Messages carry the time of this machine's clock,
+        which your code reads. A WSGI application runs in the thread of the call that caused the event or moved the
+        clock; an ASGI application runs, with its lifespan, on a loop of its own until `close`. Both may call the
+        sandbox meanwhile. An exception of the application is logged and counts as a 500; the trace shows its traceback
+        as the response. A response after more than `delivery_timeout_s` seconds of real time is ignored; only an ASGI
+        application is stopped then. Raises TypeError: neither WSGI nor ASGI. Raises InvalidRequest: a URL that cannot
+        be registered. Raises ServeRefused: the lifespan failed, the URL of `receiver`, or a Workbench that is connected
+        or closed.
         """
         if app is None:
             message = "deliver_to takes a WSGI or ASGI application, not None"
@@ -209,7 +210,7 @@ class Workbench(Session):
         self._mount(app, url or self.webhook_url or APP_URL)
 
     def _mount(self, app: object, url: str) -> None:
-        """Register a URL and mount an application there; `app` is None if the application is mounted later."""
+        """Registers a URL and mounts an application there; `app` is None if the application is mounted later."""
         if self._engine is None:
             raise ServeRefused(
                 "A served sandbox sends webhooks to a URL.",
@@ -224,9 +225,9 @@ class Workbench(Session):
         self.webhook_url = url
 
     def _takes_the_receivers_place(self, engine: "Engine", url: str) -> bool:
-        """Move the endpoint of `receiver`, with its secret, to `url` for the first application; True if it was moved.
+        """Moves the endpoint of `receiver`, with its secret, to `url`, for the first application; True if it was moved.
 
-        The receiver is registered again if a second endpoint is allowed.
+        If a second endpoint is allowed, the receiver is registered again.
         """
         if self.webhook_url or self.started is None or engine.signing_secret(url):
             return False
@@ -253,7 +254,7 @@ class Workbench(Session):
 
     @property
     def webhook_secret(self) -> Secret:
-        """The secret that now signs messages to your application or, without an application, to `receiver`.
+        """The secret that currently signs messages to your application or, if there is none, to `receiver`.
 
         The same seed gives the same secret. Raises ServeRefused: the Workbench is closed.
         """
@@ -272,14 +273,14 @@ class Workbench(Session):
 
     @property
     def trace(self) -> Trace:
-        """Every call, screen, entry and webhook so far, in order; keeps the latest rows, reads others when needed."""
+        """All calls, screens, entries and webhooks so far, in order; keeps the latest rows, reads others on demand."""
         return Trace(PagedRows(self.untraced.trace_page), self.base_url)
 
     @property
     def gaps(self) -> GapRows:
-        """The register of questions that the interface leaves open; each row is a dict with the `value` in force.
+        """The register of questions that the interface leaves open; each row is a dict with its current `value`.
 
-        `used` are the rows that this run has relied on; `questions()` writes a letter to the provider about them.
+        `used` has the rows on which this run has relied; `questions()` writes a letter to the provider about them.
         """
         # In process there is no address to open the page at; the file is in the notebooks' folder.
         page = f"{self.base_url}{PAGE}" if self.is_served else "interface.md"
@@ -293,9 +294,9 @@ class Workbench(Session):
         return Pictures(self)
 
     def delivery_faults(self, *faults: str, endpoint: str | None = None) -> None:
-        """Give deliveries the faults `duplicate` and `out_of_order`; without `faults`, take all faults away.
+        """Give deliveries the faults `duplicate` and `out_of_order`; without `faults`, remove all faults.
 
-        `endpoint` is the id of an endpoint; without it, every endpoint is changed.
+        `endpoint` is the id of an endpoint; by default, all endpoints are changed.
         """
         known = [known.id for known in self.acting.webhook_endpoints.each()] if endpoint is None else [endpoint]
         for endpoint_id in known:
@@ -303,7 +304,7 @@ class Workbench(Session):
             self.control.post(path, FaultyEndpoint, {"faults": faults})
 
     def reset(self) -> None:
-        """Forget all payments, events and entries; keys, webhook endpoints and the clock stay.
+        """Delete all payments, events and entries; keys, webhook endpoints and the clock stay.
 
         The messages in `receiver` stay too: a merchant would not know of the reset.
         """
@@ -329,10 +330,10 @@ class Workbench(Session):
 
     @extras_named()
     def settle(self, item: object) -> "pd.DataFrame":
-        """Post the entries that a break proposes, which can be reversed: `item` is a row of `result.breaks`.
+        """Post the entries that a break proposes; they can be reversed. `item` is a row of `result.breaks`.
 
-        Returns the posted entries, as `ledger.entries` shows them.
-        Raises LedgerRefused: the break proposes no entry. Raises StateConflict: the break was settled before.
+        Returns the posted entries in the shape of `ledger.entries`. Raises LedgerRefused: the break proposes no entry.
+        Raises StateConflict: the break was settled before.
         """
         from workbench.analysis.tables import settle
 
@@ -350,18 +351,17 @@ class Workbench(Session):
         traffic: "Traffic | None" = None,
         show_progress: bool = False,
     ) -> "Simulation":
-        """Simulate a month of a merchant's payments in this sandbox, from the coming midnight in Lusaka on.
+        """Simulate a month of a merchant's payments in this sandbox, starting at the next midnight in Lusaka.
 
-        `payments` customers pay over `days` days; some payments fail, are refunded or arrive late; each night clears
-        and sweeps money, and the merchant asks for payouts weekly. The clock ends at the last millisecond of the last
-        day. `out` is an empty or new folder, which gets `ledger.parquet`, `statements/` as each operator and the bank
-        would export them, and `answers.csv`; without `out`, nothing is written, and `breaks` are refused. `breaks` is
-        the number of breaks to plant by kind (`{"amount_mismatch": 3}`, `all` for every kind), besides those that
-        happen by themselves; by default some of each. The same `seed` on the same sandbox gives the same folder, byte
-        for byte; by default the seed follows from the sandbox's seed. `traffic` sets shares and rates; with
-        `show_progress`, standard error shows each tenth of the payments that is done. The sandbox sends no webhooks
-        meanwhile.
-        Raises SimulationRefused: a size, break, folder or sandbox that cannot be used.
+        `payments` payments are made over `days` days; some fail, are refunded or arrive late. Money is cleared and
+        swept each night, and the merchant requests a payout each week. The clock ends at the last millisecond of the
+        last day. `out` is an empty or new folder, which gets `ledger.parquet`, `statements/` as each operator and the
+        bank would export them, and `answers.csv`; without `out`, nothing is written, and `breaks` are refused. `breaks`
+        is kind → the number of breaks to plant (`{"amount_mismatch": 3}`, `all` for every kind), in addition to those
+        that occur anyway; by default some of each. The same `seed` on the same sandbox gives the same folder, byte for
+        byte; by default it is derived from the sandbox's seed. `traffic` sets shares and rates; with `show_progress`,
+        standard error reports each tenth of the payments. During the simulation, the sandbox sends no webhooks. Raises
+        SimulationRefused: a size, break, folder or sandbox that cannot be used.
         """
         from workbench.analysis.simulate import simulate
 
@@ -376,7 +376,7 @@ class Workbench(Session):
     def console(self) -> "Console":
         """The console: payments, ledger, webhooks, requests and the customer's phone, live in a cell of Jupyter.
 
-        `workbench serve` shows the same page. As text, or after its kernel has ended, the console is a static record.
+        `workbench serve` shows the same page. As text, or after the kernel has ended, it is a static record.
         """
         if self._console is None:
             from workbench.lab.console_widget import Console

@@ -1,4 +1,4 @@
-"""The command `workbench`: its groups of commands, and the display of errors."""
+"""The command `workbench`: its commands by group, and how it shows errors."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,11 +18,11 @@ COMMANDS: Final[Mapping[str, tuple[click.Command, ...]]] = {
     "Serve": (serve, openapi, gaps, fit),
     "Check": (each, certify, check_live, simulate, layout, reconcile),
 }
-"""Group → its commands, in the order in which the help lists them."""
+"""Group → its commands, in the order of the help."""
 
 
 class _Command(click.Group):
-    """Shows a WorkbenchError as a usage error, with exit status 2; messages show control characters as symbols."""
+    """Shows a WorkbenchError as a usage error with exit status 2; control characters in messages become symbols."""
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the commands in their groups, each command with the first sentence of its help."""
@@ -48,7 +48,7 @@ class _Command(click.Group):
 
 @contextmanager
 def _visibly() -> Iterator[None]:
-    """Shows control characters in a click error's message as symbols: messages quote arguments and names of files."""
+    """In the block, control characters in the messages of click errors, which quote arguments, become symbols."""
     try:
         yield
     except click.ClickException as error:

@@ -60,14 +60,14 @@ class FieldProblem(NamedTuple):
 
 
 def field_problem(param: str, detail: str) -> FieldProblem:
-    """The problem, with `detail` as the fault in words, of a field named with points, such as `payment_method.type`."""
+    """The problem `detail`, in words, of the field `param`, a dotted name such as `payment_method.type`."""
     return FieldProblem("/" + param.replace(".", "/"), detail)
 
 
 class WorkbenchError(Exception):
-    """The root of the errors. `facts` are for programs; `hint` says what a person can do.
+    """The base of all errors. `facts` has values for programs; `hint` tells a person what to do.
 
-    `message` and `hint` may quote input unchanged; `str` of the error shows the input's controls as symbols.
+    `message` and `hint` may quote input unchanged; in `str` of the error, control characters of the input are symbols.
     """
 
     def __init__(self, message: str, *, hint: str = "", **facts: object) -> None:
@@ -77,7 +77,7 @@ class WorkbenchError(Exception):
         self.say(message)
 
     def say(self, message: str) -> None:
-        """Change the message."""
+        """Replaces the message."""
         self.message = message
         self.args = (visible(f"{message} {self.hint}".strip(), lines=True),)
 
@@ -125,11 +125,11 @@ class AuthenticationFailed(ApiError, status=401, title="No valid key", code="key
 
 
 class PaymentDeclined(ApiError, status=402, title="The payment was declined", code="payment_declined"):
-    """The customer or the operator said no; `facts["charge"]` names the charge."""
+    """The customer or the operator declined; `facts["charge"]` is the id of the charge."""
 
 
 class PermissionDenied(ApiError, status=403, title="Not allowed", code="key_not_allowed"):
-    """A valid key that may not do this, or a page of another origin."""
+    """A valid key that does not permit this, or a page of another origin."""
 
 
 class NotFound(ApiError, status=404, title="Not found", code="not_found"):
@@ -141,7 +141,7 @@ class MethodNotAllowed(ApiError, status=405, title="Method not allowed", code="m
 
 
 class RequestTimeout(ApiError, status=408, title="The request took too long", code="body_late"):
-    """A body that did not arrive in time; nothing was done."""
+    """A body that did not arrive in time; nothing was changed."""
 
 
 class StateConflict(ApiError, status=409, title="Not in this state", code="state_conflict"):
@@ -149,15 +149,15 @@ class StateConflict(ApiError, status=409, title="Not in this state", code="state
 
 
 class PayloadTooLarge(ApiError, status=413, title="The body is too large", code="body_too_large"):
-    """A body over the limit."""
+    """A body over the size limit."""
 
 
 class TargetTooLong(ApiError, status=414, title="The target is too long", code="target_too_long"):
-    """A request whose first line is over the limit."""
+    """A request whose first line is over the size limit."""
 
 
 class HeadTooLarge(ApiError, status=431, title="The headers are too large", code="head_too_large"):
-    """A request with too many headers, or with a head over the limit."""
+    """A request with too many headers, or with headers over the size limit."""
 
 
 class UnsupportedMediaType(ApiError, status=415, title="The body is not JSON", code="media_type_unsupported"):
@@ -165,7 +165,7 @@ class UnsupportedMediaType(ApiError, status=415, title="The body is not JSON", c
 
 
 class HostRefused(ApiError, status=421, title="Not the host of this sandbox", code="host_refused"):
-    """A host name to which the sandbox does not answer (RFC 9110, 421 Misdirected Request)."""
+    """A host name that the sandbox does not accept (RFC 9110, 421 Misdirected Request)."""
 
 
 class IdempotencyKeyReused(
@@ -175,9 +175,9 @@ class IdempotencyKeyReused(
 
 
 class RateLimited(ApiError, status=429, title="Too many requests", code="rate_limited"):
-    """Too many requests; `facts["retry_after_s"]`, if the service says so, is how long to wait.
+    """Too many requests; `facts["retry_after_s"]`, if the service gives it, is how many seconds to wait.
 
-    Nothing was done: send the same request again later.
+    Nothing was changed: send the same request again later.
     """
 
 
@@ -186,11 +186,11 @@ class ServiceFailed(ApiError):
 
 
 class ServiceUnavailable(ServiceFailed, status=503, title="The store cannot be written now", code="storage_failed"):
-    """The store's file cannot be written, or is locked by another program; the sandbox did nothing."""
+    """The store's file cannot be written, or is locked by another program; nothing was changed."""
 
 
 class StorageFull(ServiceFailed, status=507, title="The disk is full", code="storage_full"):
-    """No space is left for the store's file; the sandbox did nothing."""
+    """No space is left for the store's file; nothing was changed."""
 
 
 class LiveKeyRefused(WorkbenchError):
@@ -198,7 +198,7 @@ class LiveKeyRefused(WorkbenchError):
 
 
 class ServiceUnreachable(WorkbenchError):
-    """The request got no response; the service may or may not have carried it out."""
+    """No response came to the request; the service may or may not have carried it out."""
 
 
 class UnexpectedResponse(WorkbenchError):
@@ -210,7 +210,7 @@ class WaitExpired(WorkbenchError):
 
 
 class SignatureRefused(WorkbenchError):
-    """The webhook cannot be trusted; `reason` names the mistake."""
+    """The webhook cannot be trusted; `reason` is a code for the mistake."""
 
     def __init__(self, reason: str, message: str, *, hint: str = "") -> None:
         super().__init__(message, hint=hint, reason=reason)
@@ -222,7 +222,7 @@ class LedgerRefused(WorkbenchError):
 
 
 class IllegalTransition(WorkbenchError):
-    """An event in a state that does not take it; facts: `state`, `event`, `allowed`."""
+    """An event that the state does not allow; facts: `state`, `event`, `allowed`."""
 
 
 class GapRefused(WorkbenchError):
@@ -238,7 +238,7 @@ class PortTaken(WorkbenchError):
 
 
 class ServeRefused(WorkbenchError):
-    """A sandbox that cannot be served as asked, or cannot deliver to an application or sign for an endpoint."""
+    """A sandbox that cannot be served as requested, or cannot deliver to an application or sign for an endpoint."""
 
 
 class StatementRefused(WorkbenchError):
@@ -250,7 +250,7 @@ class SimulationRefused(WorkbenchError):
 
 
 class ReconcileRefused(WorkbenchError):
-    """Inputs that cannot be compared: columns, types, currencies, or a tolerance; nothing was classified."""
+    """Inputs that cannot be compared, because of columns, types, currencies or a tolerance; no result was made."""
 
 
 class PhoneKeyRefused(WorkbenchError):
@@ -258,19 +258,19 @@ class PhoneKeyRefused(WorkbenchError):
 
 
 class ReportRefused(WorkbenchError):
-    """Results of a reconciliation that cannot be written as asked."""
+    """Results of a reconciliation that cannot be written as requested."""
 
 
 class LabRefused(WorkbenchError):
-    """A folder that cannot hold the notebooks, or no notebook to begin with."""
+    """A folder that cannot hold the notebooks, or in which there is no notebook to open."""
 
 
 class ExamRefused(WorkbenchError):
-    """An endpoint, a secret, a shop or a command that cannot be used for the exam."""
+    """An endpoint, a secret, a shop or a command that cannot be examined."""
 
 
 class CommandRefused(WorkbenchError):
-    """A command that cannot be started, or that fails before anything is switched."""
+    """A command that cannot be started, or that fails before any row of the register is changed."""
 
 
 class TrafficRefused(WorkbenchError):

@@ -1,4 +1,4 @@
-"""The packages that the base installation leaves out, and the extras that install them."""
+"""The packages that the base installation omits, and the extras that install them."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "spark": ("pyspark",),
     "sql": ("adbc_driver_manager", "adbc_driver_postgresql", "adbc_driver_sqlite"),
 }  # fmt: skip
-"""Extra → its modules; a module of several extras stands with the smallest."""
+"""Extra → its modules; a module that several extras install is listed at the smallest of these extras."""
 _EXTRA_OF: Final = {module: extra for extra, modules in MODULES.items() for module in modules}
 
 
@@ -27,7 +27,7 @@ def how_to_install(extra: str) -> str:
 
 @contextmanager
 def extras_named() -> Iterator[None]:
-    """For a block or a decorated function: ExtraMissing instead of ModuleNotFoundError for a module of an extra.
+    """In a block or decorated function, raises ExtraMissing instead of ModuleNotFoundError for a module of an extra.
 
     ExtraMissing names the extra to install.
     """
@@ -45,7 +45,7 @@ def extras_named() -> Iterator[None]:
 
 @contextmanager
 def httpx_alone() -> Iterator[None]:
-    """Lets the block import httpx without its command line, which would load rich and more than double the time."""
+    """In the block, imports httpx without its command line, which would load rich and more than double the time."""
     is_hidden = sys.modules.setdefault("httpx._main", None) is None  # type: ignore[arg-type]  # it is then not found
     try:
         yield

@@ -1,4 +1,4 @@
-"""Runs notebooks headlessly: in parallel, with parameters and solutions; writes pages and a report of failures."""
+"""Runs notebooks headlessly, in parallel, with parameters and solutions; writes pages and a report of failures."""
 
 import os
 import re
@@ -31,7 +31,7 @@ _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 _READ: Mapping[str, Callable[[str], object]] = {
     "int": int, "float": float, "bool": lambda text: _TRUTH[text.lower()], "Decimal": lambda text: str(Decimal(text)),
 }  # fmt: skip
-"""Declared type → the reader of a parameter's text; a parameter of any other type stays a text."""
+"""Declared type → the function that parses a parameter's text; parameters of other types stay texts."""
 _EXERCISE = "exercise"
 _CHECK = re.compile(r'^exercises\.check\(\s*"(\w+)"', re.MULTILINE)
 _CELL_TIMEOUT_S = 600
@@ -39,12 +39,12 @@ _RUN_METADATA = ("papermill", "execution", "widgets")
 _INJECTED = "injected-parameters"
 _ERROR_TAG = "papermill-error-cell-tag"
 _MAY_RAISE = "raises-exception"
-"""Jupyter's tag for a cell that may raise; papermill runs the rest of the notebook, and then reports the error."""
+"""Jupyter's tag for a cell that may raise; papermill still runs the rest, and then reports the error."""
 _UNEXPLAINED = "CellExecutionError: "
 
 
 def _typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path, dict[str, object]]:
-    """Notebook → the `parameters` that it declares, as values of the declared types.
+    """Notebook → those of `parameters` that it declares, as values of the declared types.
 
     Raises RunRefused: no notebook declares a name, or a text is not of the declared type.
     """
@@ -64,7 +64,7 @@ def _typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Pat
 
 
 def _declared(notebook: Path) -> dict[str, str]:
-    """The names in the cell tagged `parameters`, and their types, as papermill reads them."""
+    """Name → type of the parameters in the cell tagged `parameters`, as papermill reads them."""
     from papermill.translators import PythonTranslator
 
     # A notebook or a cell that cannot be read, by whatever error, fails when it is run.
@@ -83,7 +83,7 @@ def _read(name: str, text: str, kind: str) -> object:
 
 
 def solved(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """The notebook, changed in place: in each exercise's cell, the solution replaces all code above the check.
+    """The notebook, changed in place: in each exercise's cell, the solution replaces the code above the check.
 
     An exercise's cell is tagged `exercise` and ends with `exercises.check("its_name", …)`.
     Raises RunRefused: no check at the beginning of a line, or the check of an unknown exercise.
@@ -100,22 +100,22 @@ def solved(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 class Task(NamedTuple):
-    """A notebook to execute, where to write, and its parameters."""
+    """A notebook to execute, where to write the result, and its parameters."""
 
     notebook: Path
     out: Path
     parameters: dict[str, object]
     solutions: bool
-    """True if every exercise is done by its solution, and its check must pass."""
+    """True if the solutions are inserted into the exercises; every check must then pass."""
 
     @property
     def name(self) -> str:
-        """The file's name without its ending."""
+        """The file's name without its extension."""
         return self.notebook.stem
 
 
 class CellFailure(NamedTuple):
-    """The first cell that failed, counted from 1 as on the page, or 0 for the notebook itself."""
+    """The first cell that failed, counted from 1 as on the page; 0 if the notebook itself failed."""
 
     notebook: str
     cell: int
@@ -131,7 +131,7 @@ class CellFailure(NamedTuple):
 
 
 class Timing(NamedTuple):
-    """A code cell's first line and how long it took."""
+    """The first line of a code cell, and how many seconds the cell took."""
 
     cell: int
     line: str
@@ -140,7 +140,7 @@ class Timing(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The outcome of one notebook."""
+    """The result of one notebook."""
 
     name: str
     seconds: float
@@ -154,7 +154,7 @@ class Result(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """The outcome in a word."""
+        """The result in one word."""
         return "ok" if self.passed else "FAILED"
 
     def __str__(self) -> str:
@@ -164,7 +164,7 @@ class Result(NamedTuple):
 
 
 def execute(task: Task) -> Result:
-    """Execute a notebook; a failure is in the result, never raised."""
+    """Executes a notebook; a failure is in the result and never raised."""
     started = time.monotonic()
     written = task.out / task.notebook.name
     page = written.with_suffix(".html")
@@ -185,7 +185,7 @@ def execute(task: Task) -> Result:
 
 
 def _run(task: Task, written: Path) -> CellFailure | None:
-    """Execute a notebook into the file `written`; returns None, or its failure, to which `_placed` adds the cell."""
+    """Executes a notebook into the file `written`; returns its failure, or None. `_placed` adds the cell to it."""
     from papermill import execute_notebook
     from papermill.exceptions import PapermillExecutionError, strip_color
 
@@ -217,13 +217,13 @@ def _run(task: Task, written: Path) -> CellFailure | None:
 
 
 def _failed(task: Task, error: Exception) -> CellFailure:
-    """A failure of the notebook itself; only the message's first paragraph, as a library's message may fill a page."""
+    """A failure of the notebook itself, with only the first paragraph of the message, as some fill a page."""
     message = str(error).strip().partition("\n\n")[0]
     return CellFailure(task.name, 0, "", f"{type(error).__name__}: {message}", "")
 
 
 def _died_at_its_start(error: Exception, written: Path) -> bool:
-    """True if a kernel died before its first cell: two kernels that start at once may choose one port."""
+    """True if the kernel died before its first cell, as when two kernels that start at once choose the same port."""
     if not isinstance(error, RuntimeError) or not written.is_file():
         return False
     cells = nbformat.read(written, as_version=4).cells
@@ -231,7 +231,7 @@ def _died_at_its_start(error: Exception, written: Path) -> bool:
 
 
 def _own_code(node: nbformat.NotebookNode) -> Iterator[tuple[int, nbformat.NotebookNode]]:
-    """Yields (number, code cell); numbers count the cells of the user's file from 1, without those of papermill."""
+    """Yields (number, code cell); numbers count the cells of the user's file from 1, without papermill's own."""
     own = (cell for cell in node.cells if not _has_tag(cell, _INJECTED, _ERROR_TAG))
     return ((place, cell) for place, cell in enumerate(own, start=1) if cell.cell_type == "code")
 
@@ -241,9 +241,9 @@ def _has_tag(cell: nbformat.NotebookNode, *tags: str) -> bool:
 
 
 def _placed(failure: CellFailure, node: nbformat.NotebookNode) -> CellFailure | None:
-    """The failure with its cell: the cell that raised, or the last one begun when the kernel died.
+    """The failure with its cell: the one that raised, or the last one started when the kernel died.
 
-    If only cells that may raise have raised, removes papermill's notes about the failure from `node`, and returns None.
+    If only cells that may raise have raised, removes papermill's notes about the failure from `node` and returns None.
     """
     raising = [cell for _, cell in _own_code(node) if any(output.output_type == "error" for output in cell.outputs)]
     if failure.source and raising and all(_has_tag(cell, _MAY_RAISE) for cell in raising):
@@ -273,7 +273,7 @@ def _timings(node: nbformat.NotebookNode) -> Iterator[Timing]:
 def _cleaned(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """The notebook, changed in place: without metadata that differs from run to run.
 
-    So two runs write the same bytes.
+    Two runs then write the same bytes.
     """
     for part in (node, *node.cells):
         for name in _RUN_METADATA:
@@ -292,7 +292,7 @@ def _cleaned(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def _coalesced(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
-    """Joins neighbouring outputs of one stream, in place: where a stream is cut differs from run to run."""
+    """Joins adjacent outputs of one stream, in place, since a stream is split at different points in each run."""
     whole: list[nbformat.NotebookNode] = []
     for output in outputs:
         if whole and output.output_type == "stream" and whole[-1].get("name") == output.name:
@@ -303,7 +303,7 @@ def _coalesced(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNo
 
 
 def write_junit(results: Sequence[Result], path: Path) -> None:
-    """Write results to `path` as JUnit's XML: a suite per notebook, a case per code cell; times in seconds."""
+    """Writes results to `path` in JUnit's XML: a suite per notebook, a case per code cell, times in seconds."""
     root = ET.Element("testsuites", name="notebooks")
     root.extend(map(_suite, results))
     ET.indent(root)
@@ -333,12 +333,13 @@ def _suite(result: Result) -> ET.Element:
 def run(
     notebooks: Sequence[Path], *, parameters: Mapping[str, str], out: Path, jobs: int, solutions: bool
 ) -> list[Result]:
-    """Execute `notebooks`, `jobs` at a time; the results are in the order of the notebooks.
+    """Executes `notebooks`, `jobs` at a time; the results are in the order of the notebooks.
 
-    `out` receives each executed notebook (`.ipynb`), its self-contained page (`.html`), and `junit.xml`.
-    `parameters` are texts; each becomes the type that the notebook's parameters cell declares. `solutions` solves the
-    exercises; a check that does not pass is then a failure.
-    Raises RunRefused: a missing notebook, a parameter that no notebook takes, or no folder to write to.
+    Each executed notebook (`.ipynb`), its self-contained page (`.html`) and `junit.xml` are written to `out`.
+    `parameters` has texts, which are converted to the types that the notebook's parameters cell declares. `solutions`
+    inserts the solutions of exercises; a check that does not pass is then a failure.
+
+    Raises RunRefused: a missing notebook, a parameter that no notebook declares, or a folder that cannot be written.
     """
     tasks = _tasks(notebooks, parameters, out, solutions=solutions)
     names = [task.name for task in tasks]
@@ -378,7 +379,7 @@ def _not_run(name: str, why: str) -> Result:
 
 
 def _running(tasks: Sequence[Task], results: Sequence[Result], jobs: int) -> str:
-    """The running tasks, for the progress line; tasks are begun in their order."""
+    """The names of the running tasks for the progress line; tasks start in their order."""
     ended = {result.name for result in results}
     names = [task.name for task in tasks if task.name not in ended][:jobs]
     return f"Running {visible(', '.join(names))}" if names else "Writing junit.xml"
@@ -414,7 +415,7 @@ def _executed(tasks: list[Task], jobs: int) -> Iterator[Result]:
 
 
 def _prepare_worker() -> None:
-    """Set the environment that the kernels inherit, and leave Ctrl-C to the parent, which ends the run."""
+    """Sets the environment that the kernels inherit, and leaves Ctrl-C to the parent process, which ends the run."""
     os.environ["PYTHONHASHSEED"] = "0"  # hashes of strings decide the order of sets: two runs print the same
     for variable in PERSONS:  # set in a notebook that starts a run, and no person looks at the run
         os.environ.pop(variable, None)
@@ -436,16 +437,16 @@ def _tasks(notebooks: Sequence[Path], parameters: Mapping[str, str], out: Path, 
 
 
 HIDDEN: Final = "hide-input"
-"""The tag of a code cell whose code is folded, on the page and in JupyterLab, as in a Jupyter Book."""
+"""The tag of a code cell whose code is collapsed, on the page and in JupyterLab, as in Jupyter Book."""
 _PARAMETERS: Final = ("parameters", "injected-parameters")
 _PRIORITY: Final = ["text/html", "image/svg+xml", "image/png", "text/markdown", "text/plain"]
-"""The media types of an output that a page shows, the best first; in place of a widget, the HTML or text beside it."""
+"""The media types of an output that a page shows, the preferred first; a widget is shown as its HTML or text."""
 _NEXT: Final = re.compile(r'href="(?:\.\./|more/)?([\w-]+)\.ipynb(#[^"]*)?"')
-"""A link to another notebook, whose page stands beside this one."""
+"""A link to another notebook, whose page is next to this one."""
 _IMAGE: Final = re.compile(r'(<img\b[^>]*? src=)"(?!\w+:)([^"]+)"')
 _WRITTEN: Final = re.compile(r"(<pre\b[^>]*>)(.*?)(?=</pre>)", re.DOTALL)
 _ALIGNED: Final = re.compile(r"\S {2,}[^\s#]|\t|[\u2500-\u257f]")
-"""Found in a line of text in columns: a gap that is not before a comment, or a drawn line."""
+"""Matches a line of text in columns: it has a gap that is not before a comment, or a box-drawing line."""
 _LONG: Final = re.compile(r"<td\b([^>]*>(?=[^<]*[^<\s]{20}))")
 _DRAWN: Final = frozenset(
     ["svg", "title", "desc", "style", "rect", "circle", "line", "polyline", "polygon", "text", "g"]
@@ -454,7 +455,7 @@ _ACTS: Final = re.compile(r"\s(?:on\w+|[\w:]*href)=|url\(|@import", re.IGNORECAS
 
 
 def write_notebook_page(node: nbformat.NotebookNode, path: Path, *, folder: Path) -> None:
-    """Write a notebook's page, in which the pictures that the notebook names, files below `folder`, are embedded."""
+    """Writes a notebook's page; pictures that the notebook refers to, files below `folder`, are embedded."""
     from jinja2 import PackageLoader
     from nbconvert import HTMLExporter
     from traitlets.config import Config
@@ -477,7 +478,7 @@ def write_notebook_page(node: nbformat.NotebookNode, path: Path, *, folder: Path
 
 
 def _embedded(folder: Path, source: str) -> str:
-    """The source of a picture: a picture's file as a data URL, any other source as it is.
+    """The source of a picture: a file as a data URL, any other source unchanged.
 
     nbconvert could embed pictures too, but would close every tag.
     """
@@ -488,12 +489,12 @@ def _embedded(folder: Path, source: str) -> str:
 
 
 def _only_drawn(svg: str) -> bool:
-    """True if an SVG is the workbench's own, which suits light and dark pages: only shapes and text, nothing active."""
+    """True if an SVG is the workbench's own, which suits light and dark pages: only shapes and text, no scripts."""
     return 'class="wb-drawn"' in svg and {*re.findall(r"<(\w+)", svg)} <= _DRAWN and not _ACTS.search(svg)
 
 
 def unwrapped(html: str) -> str:
-    """A cell's output in HTML, marked for the style sheet: lines in columns as `aligned`, long cells as `data-long`."""
+    """The HTML of a cell's output, marked for CSS: lines in columns as `aligned`, long cells as `data-long`."""
     marked = _WRITTEN.sub(lambda match: f"{match[1]}{_marked(match[2])}", html)
     return _LONG.sub(r"<td data-long\1", marked)
 
@@ -506,7 +507,7 @@ def _marked(text: str) -> str:
 
 
 def _with_folds(node: nbformat.NotebookNode, resources: dict[str, Any]) -> tuple[nbformat.NotebookNode, dict[str, Any]]:
-    """Gives each cell whose code is folded, in place, a `fold`, a text about the code, and `failed`, a bool."""
+    """Adds, in place, to each cell with collapsed code `fold`, a text about the code, and `failed`, a bool."""
     is_setup = False
     for cell in node.cells:
         tags = cell.metadata.get("tags", ())

@@ -1,6 +1,6 @@
-"""Pictures of how payments work, drawn from this sandbox's own tables: its transitions, schedule, ledger and messages.
+"""Pictures of how payments work, drawn from the sandbox's own tables: its transitions, schedules, ledger and messages.
 
-Each picture is a `Drawing`, an SVG and a text that says the same, except for the T-accounts of a payment.
+Each is a `Drawing`, an SVG with a text of the same facts, except for the T-accounts of a payment.
 """
 
 import re
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Reconciled(Protocol):
-    """A reconciliation, as far as `Pictures.pairs` shows it; its columns are those of `workbench.analysis`."""
+    """The part of a reconciliation that `Pictures.pairs` shows; its columns are those of `workbench.analysis`."""
 
     matches: "pd.DataFrame"
     breaks: "pd.DataFrame"
@@ -51,7 +51,7 @@ _TABLES: Final[Mapping[str, Callable[[Gaps], Transitions]]] = {
 
 
 class Pictures:
-    """Pictures of this sandbox's behaviour, drawn anew on each call; the same facts give the same picture."""
+    """Pictures of this sandbox's behaviour, drawn again at each call; equal facts give the same picture."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -67,7 +67,7 @@ class Pictures:
         return _states(of, _TABLES[of](self._gaps()))
 
     def transitions(self, table: Mapping[str, Mapping[str, str]], of: str = "order") -> Drawing:
-        """The states of a program's own records, called `of`; `table` maps state → event → next state.
+        """The states of records in a program of yours, called `of`; `table` is state → event → next state.
 
         Raises ValueError: the table has no transition.
         """
@@ -77,7 +77,7 @@ class Pictures:
         return _states(of, flat)
 
     def parties(self) -> Drawing:
-        """Customer, shop, payment service and operator, and what passes between them in one payment."""
+        """Customer, shop, payment service and operator, and the messages between them in one payment."""
         top, bottom = 92, 92 + 32 * len(_PAYMENT)
         parts = [svg.line(x, 80, x, bottom, svg.RULE) for x in _PARTIES.values()]
         for name, x in _PARTIES.items():
@@ -96,7 +96,7 @@ class Pictures:
         return svg.drawing(title, str(says), bottom + 20, parts, note="shaded: what you write; green: money")
 
     def key_choice(self) -> Drawing:
-        """The idempotency key that a shop sends after each response to a charge, or without a response."""
+        """The idempotency key that a shop sends after each response to a charge, and after none."""
         choices, top, step, asked, done_x = list(_choices(self._gaps())), 48, 62, 300, 346
         width = svg.WIDTH - svg.EDGE - done_x
         parts: list[str] = []
@@ -121,7 +121,7 @@ class Pictures:
         return svg.drawing(title, str(says), top + step * len(choices), parts, note=note)
 
     def waiting(self) -> Drawing:
-        """A shop's actions and their moments after a prompt that nobody answers."""
+        """A shop's steps after a prompt that nobody answers, with their times."""
         rows = [(span(at_s), what, do) for at_s, what, do in sorted(_waits(self._gaps()))]
         left, right, axis, top = 40, svg.WIDTH - 60, 66, 96
         parts = [svg.line(left, axis, right, axis, svg.BLUE, stroke_width=3)]
@@ -141,7 +141,7 @@ class Pictures:
         return svg.drawing(title, str(says), top + 46 * len(rows) + 8, parts, note=note)
 
     def retry_timeline(self) -> Drawing:
-        """The retries of a webhook that nobody takes, until it is a dead letter: each wait, and its moment."""
+        """The retries of a webhook that no receiver accepts, until it is a dead letter: each wait, and its end."""
         gaps = self._gaps()
         offsets = list(accumulate(gaps.retry_schedule_s))
         rows = [
@@ -167,10 +167,10 @@ class Pictures:
         return svg.drawing(title, str(says), bottom + 52, parts)
 
     def webhook(self, arrival: Arrival | None = None) -> Drawing:
-        """The parts of an accepted message, and its signed part: of `arrival`, or else of the latest one at `receiver`.
+        """The parts of an accepted message, and which are signed: of `arrival`, by default the latest at `receiver`.
 
-        A part that occurs in several of headers, body and signed content has one colour.
-        Raises ValueError: `arrival` was not accepted, or no message was.
+        A part that occurs in several of headers, body and signed content has the same colour in each. Raises
+        ValueError: `arrival` was not accepted, or there is no accepted message.
         """
         among = self._session.receiver.arrivals if arrival is None else [arrival]
         accepted = [arrival for arrival in among if arrival.verdict == "accepted"]
@@ -209,7 +209,7 @@ class Pictures:
         return TAccounts(map(asdict, postings), title, lines or ["No entry names it."])
 
     def money_flow(self) -> Drawing:
-        """The latest entries of the ledger, each with the money that changed hands and the claims that changed."""
+        """The latest entries of the ledger, each with the money that moved and the claims that changed."""
         entries, postings = self._journal()
         by_entry = {entry: list(group) for entry, group in groupby(postings, key=attrgetter("entry"))}
         booked = [_booked(entry, by_entry[entry.id]) for entry in entries[-MOST_ENTRIES:]]
@@ -279,11 +279,11 @@ _PAYMENT: Final = (
     (_SERVICE, _SHOP, "webhook, signed"),
     (_SHOP, _PHONE, "goods"),
 )
-"""The steps from one participant to another; money moves within the operator's books."""
+"""Messages from one participant to another; the money moves within the operator's books."""
 
 
 def _choices(gaps: Gaps) -> Iterator[tuple[str, str, str]]:
-    """Questions after a charge was sent, each with what to do if the answer is yes, and with which key."""
+    """Yields questions after a charge was sent, each with what to do if the answer is yes, and with which key."""
     is_kept = gaps.idempotency_keeps_errors == "declines"
     kept = "is kept" if is_kept else "is not kept"
     # Kept or not, a 5xx may come after the customer has paid.
@@ -299,7 +299,7 @@ def _choices(gaps: Gaps) -> Iterator[tuple[str, str, str]]:
 
 
 def _waits(gaps: Gaps) -> Iterator[tuple[int, str, str]]:
-    """Moments after a prompt that nobody answers, in seconds, each with what happens and what a shop does then."""
+    """Yields moments after an unanswered prompt, in seconds, each with what happens and what a shop does then."""
     expires, late = gaps.prompt_timeout_s, gaps.prompt_timeout_s + LATE_S
     keep_open = "keep the order open; the money may still come"
     ask = "outcome unknown; send the charge's id to the provider"
@@ -313,11 +313,11 @@ def _waits(gaps: Gaps) -> Iterator[tuple[int, str, str]]:
 _CHART_X, _CHART_END, _CHART_Y, _TRY = 316, svg.WIDTH - 24, 82, 30
 _TICKS: Final = (60, 600, 3600, 6 * 3600, 86_400, 7 * 86_400)
 _MOST_TICKS, _FRAME = 6, 12
-"""The most ticks that can be read, and the least width of a frame that its dot does not hide."""
+"""The most ticks that are legible, and the least width of a frame that its dot does not hide, in pixels."""
 
 
 def _chart(offsets: Sequence[int], bottom: int) -> Iterator[str]:
-    """Draws the waits along a time axis, and around each wait's end the frame within which the attempt may come.
+    """Draws the waits along a time axis, and at the end of each a frame: the time within which the attempt may come.
 
     `offsets` are the moments of the attempts, in seconds from the event; the axis reaches down to `bottom`.
     """
@@ -341,13 +341,13 @@ def _chart(offsets: Sequence[int], bottom: int) -> Iterator[str]:
 
 
 _LETTERS, _LETTER, _LINE = 88, 7.25, 18
-"""Letters in a line of a message, the width of a letter, and the height of a line."""
+"""Characters in a line of a message, the width of a character, and the height of a line."""
 
 
 def _block(name: str, lines: Sequence[str], marks: Mapping[str, str], y: int) -> Iterator[str]:
-    """Draws lines in a monospaced font under their name.
+    """Draws lines in a monospaced font, below their name.
 
-    `marks` maps parts of the text to the colours that mark them, across line ends too.
+    `marks` is part of the text → the colour that marks it, also across line ends.
     """
     yield svg.text(svg.EDGE, y + 12, name, svg.INK, font_weight=600)
     yield svg.box(svg.EDGE, y + 20, svg.WIDTH - 2 * svg.EDGE, _LINE * len(lines) + 12, svg.GROUND, svg.RULE)
@@ -371,23 +371,23 @@ def _block(name: str, lines: Sequence[str], marks: Mapping[str, str], y: int) ->
 _STATE_X, _STATE_WIDTH, _FINAL_X, _FINAL_WIDTH, _FINAL_HEIGHT = 176, 200, 552, 132, 34
 _MIDDLE: Final = _STATE_X + _STATE_WIDTH // 2
 _BACK_X, _ON_X, _LANE = _STATE_X - 132, _FINAL_X - 24, 14
-"""The x of the first lane back, the x of the first lane to final states, and the distance between lanes."""
+"""The x of the first lane for lines back, the x of the first lane to final states, and the distance between lanes."""
 _EXIT, _DOWN = 30, 20
-"""The heights of a line out of a state, and of an event between two states."""
+"""The height of a line out of a state, and of an event between two states."""
 
 
 class _Exit(NamedTuple):
-    """A line out of a state, to the right or back to the left, at a height."""
+    """A line out of a state, to the right or back to the left, at a height of the picture."""
 
     y: int
     event: str
     target: str
 
 
-def _states(of: str, transitions: Transitions) -> Drawing:
-    """Draws the states with exits from top to bottom, as high as their lines need, and final states beside them.
+def _states(object_name: str, transitions: Transitions) -> Drawing:
+    """Draws the states with exits from top to bottom, as high as their lines require, and final states beside them.
 
-    `of` is the name of the object in the title, such as `payment_intent`.
+    `object_name` is the object in the title, such as `payment_intent`.
     """
     sources = list(dict.fromkeys(state for state, _ in transitions))
     following = dict(zip_longest(sources, sources[1:]))
@@ -412,7 +412,7 @@ def _states(of: str, transitions: Transitions) -> Drawing:
         boxes.append(svg.box(_FINAL_X, top, _FINAL_WIDTH, _FINAL_HEIGHT, svg.TINT, svg.INK))
         boxes.append(svg.box(_FINAL_X + 3, top + 3, _FINAL_WIDTH - 6, _FINAL_HEIGHT - 6, "none", svg.INK))
         boxes.append(svg.centred(_FINAL_X + _FINAL_WIDTH / 2, top + 21, name))
-    title = f"States of {'an' if of[0] in 'aeiou' else 'a'} {of.replace('_', ' ')}"
+    title = f"States of {'an' if object_name[0] in 'aeiou' else 'a'} {object_name.replace('_', ' ')}"
     says = table(
         f"{title}. It begins as {sources[0]}; final: {', '.join(finals) or 'none'}.",
         ("state", "event", "next state"),
@@ -432,7 +432,7 @@ def _states(of: str, transitions: Transitions) -> Drawing:
 
 
 def _final_heights(exits: Sequence[_Exit]) -> dict[str, int]:
-    """Final state → the y of its top edge: level with the middle of its arrows, or lower, so that no boxes overlap."""
+    """Final state → the y of its top edge: level with the middle of its arrows, or lower if boxes would overlap."""
     middles = {}
     for final in dict.fromkeys(way.target for way in exits):
         at = [way.y for way in exits if way.target == final]
@@ -444,11 +444,11 @@ def _final_heights(exits: Sequence[_Exit]) -> dict[str, int]:
 
 
 def _lines(exits: Sequence[_Exit], heights: Mapping[str, int], xs: tuple[int, int, int], label: int) -> Iterator[str]:
-    """Draws the lines to each target in `heights`, target → y of the lines' end, and the names of their events.
+    """Draws the lines to each target in `heights` (target → y of the lines' end), and the names of their events.
 
-    `xs` are the x of the states' edge, of the first lane and of the ends. `label` is the distance of a name from the
-    edge; a negative one puts the name at the left. Lines to one target share a lane; dots show where they meet, not
-    only cross.
+    `xs` has the x of the states' edge, of the first lane, and of the ends. `label` is the distance of a name from the
+    edge; a negative one puts the name to the left. Lines to one target share a lane; a dot shows that lines join there
+    and do not only cross.
     """
     edge, lane, end = xs
     for target, y in heights.items():
@@ -467,7 +467,7 @@ def _lines(exits: Sequence[_Exit], heights: Mapping[str, int], xs: tuple[int, in
 
 
 class _Lane(NamedTuple):
-    """A holder of money and its place; `is_ours` marks an account in the payment provider's books."""
+    """A holder of money and where it is held; `is_ours` marks an account in the payment provider's books."""
 
     who: str
     where: str
@@ -479,20 +479,20 @@ _PLACES: Final = {
     kind.code: _Lane(kind.name.partition(":")[0], kind.name.rpartition(":")[2].replace("_", " "), is_ours=True)
     for kind in (ledger.FLOAT, ledger.IN_TRANSIT, ledger.BANK)
 }
-"""Code of an account that holds money → its lane, with the holder and the place from the account's name."""
+"""Code of an account that holds money → its lane, with holder and place from the account's name."""
 _FLOAT, *_ON_THE_WAY = _PLACES.values()
 _LANES: Final = (_CUSTOMER, _FLOAT, _FEES, *_ON_THE_WAY, _MERCHANT)
-"""The lanes from left to right."""
+"""The lanes, from left to right."""
 _OUTSIDE: Final = {
     **dict.fromkeys((account.code for account in (ledger.MERCHANT_AVAILABLE, ledger.MERCHANT_PAYOUT)), _MERCHANT),
     **dict.fromkeys((account.code for account in (ledger.OPERATOR_FEE, ledger.ROUNDING, ledger.WRITE_OFF)), _FEES),
 }
-"""The code of an account → the party at the other end of money booked on it; the customer for any other account."""
+"""Code of an account → the party from which or to which money booked on it moves; for all others, the customer."""
 MOST_ENTRIES: Final = 12
 
 
 class _Booked(NamedTuple):
-    """An entry: the money that changed hands, as source, target and amount, and the changes of the other accounts."""
+    """An entry: the money that moved, as (source, target, amount), and the changes of the other accounts."""
 
     title: str
     at: str
@@ -514,9 +514,9 @@ def _booked(entry: LedgerEntry, postings: Sequence[LedgerPosting]) -> _Booked:
 
 
 def _flows(postings: Sequence[LedgerPosting]) -> Iterator[tuple[_Lane, _Lane, str]]:
-    """Yields (from, to, amount) for each posting on an account that holds money.
+    """Yields (source, target, amount) for each posting on an account that holds money.
 
-    A movement between two accounts that hold money is yielded once.
+    A movement between two such accounts is yielded once.
     """
     for posting in (posting for posting in postings if posting.code in _PLACES):
         here, amount = _PLACES[posting.code], money_text(posting.amount_minor, posting.currency)
@@ -531,9 +531,9 @@ def _flows(postings: Sequence[LedgerPosting]) -> Iterator[tuple[_Lane, _Lane, st
 
 
 def _entry(entry: _Booked, claims: Sequence[str], y: int, places: Mapping[_Lane, int]) -> Iterator[str]:
-    """Yields the SVG of an entry from height `y` down: its name and moment, an arrow with an amount for each flow.
+    """Yields the SVG of an entry from the height `y` down: name and moment, then an arrow with an amount for each flow.
 
-    Below stand the texts `claims`, the changes of accounts that hold no money. `places` has the x of each holder.
+    The texts `claims`, the changes of accounts that hold no money, stand below. `places` is holder → x.
     """
     yield svg.line(svg.EDGE, y + 6, svg.WIDTH - svg.EDGE, y + 6, svg.RULE)
     yield svg.text(svg.EDGE, y + 26, shortened(entry.title, 80), svg.INK, font_weight=600)
@@ -559,15 +559,15 @@ def _in_words(entry: _Booked) -> str:
 # Rows that belong together
 
 _MATCHES, _BREAKS = 2, 6
-"""The most rules of matches, and the most codes of breaks, in the picture."""
+"""The most rules of matches, and the most codes of breaks, that the picture shows."""
 _LEFT, _RIGHT, _WIDE = svg.EDGE, 446, 238
 _MATCH: Final = "match"
 _Pair = tuple[str, str, str, str]
-"""A key, its amount in the ledger, the verdict, its amount in the statement; an amount without a row is empty."""
+"""(key, amount in the ledger, verdict, amount in the statement); the amount of a missing row is empty."""
 
 
 def _matched(matches: "pd.DataFrame") -> Iterator[_Pair]:
-    """Yields for each rule that made matches its first match, the rule `key` first.
+    """Yields the first match by each rule that has matches; the rule `key` comes first.
 
     The amounts of several rows of one side are added up.
     """
@@ -584,7 +584,7 @@ def _matched(matches: "pd.DataFrame") -> Iterator[_Pair]:
 
 
 def _broken(breaks: "pd.DataFrame") -> Iterator[_Pair]:
-    """The first break of each code."""
+    """Yields the first break of each code."""
     for row in breaks.drop_duplicates("code").to_dict("records"):
         # A row that cannot be read has neither key nor amount: a value that is no text or integer is missing.
         first: dict[str, Any] = {
@@ -600,7 +600,7 @@ def _broken(breaks: "pd.DataFrame") -> Iterator[_Pair]:
 
 
 def _pair(key: str, ours: str, verdict: str, theirs: str, y: int) -> Iterator[str]:
-    """Two boxes, with an empty box for a side without a row, and the verdict on the line between them."""
+    """Draws two boxes with a line between them that has the verdict; the box of a missing row is empty."""
     for x, amount in ((_LEFT, ours), (_RIGHT, theirs)):
         yield svg.box(x, y, _WIDE, 34, svg.GROUND if amount else svg.PAPER, svg.INK if amount else svg.RULE)
         yield svg.text(x + 10, y + 21, svg.shown_as(key, 12) if amount else "no row", svg.FAINT)

@@ -1,4 +1,4 @@
-"""Starts a user's command in its own process group, waits for the command, and ends it with all its children."""
+"""Starts a user's command in its own process group, waits for it, and ends it with all its children."""
 
 import os
 import re
@@ -26,9 +26,9 @@ _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 class Process:
     """A program and its arguments, or a line of the shell, in its own process group and without standard input.
 
-    The program writes to the files `output` and `errors`; processes left behind would keep pipes open.
-    Without `errors`, standard error goes to `output` too.
-    Raises CommandRefused: the program cannot be started, or this machine has no process groups.
+    The program writes to the files `output` and `errors` instead of pipes, which processes left behind would keep open.
+    Without `errors`, standard error goes to `output` too. Raises CommandRefused: the program cannot be started, or this
+    machine has no process groups.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Process:
         return self._process.poll()
 
     def wait(self, limit_s: float, until: Callable[[], bool] = lambda: False) -> None:
-        """Waits until the command has ended or `until` is true, at most `limit_s` seconds."""
+        """Waits until the command has ended or `until` returns true, at most `limit_s` seconds."""
         end = time.monotonic() + limit_s
         while self.status is None and not until() and time.monotonic() <= end:
             time.sleep(_POLL_S)
@@ -70,7 +70,7 @@ class Process:
         self._process.wait()
 
     def _signalled(self, number: signal.Signals | None) -> bool:
-        """Sends the signal `number` to all processes of the group, or for None only looks for them.
+        """Sends the signal `number` to all processes of the group; for None, only checks whether there are any.
 
         False if the group has none.
         """
@@ -82,7 +82,7 @@ class Process:
 
 
 def printed(file: IO[bytes], begin: int = 0) -> str:
-    """The last lines that a command printed into a file after the byte `begin`, without secrets."""
+    """The last lines that a command printed to a file after the byte `begin`, with secrets masked."""
     # Read without moving the file's position, at which the process writes.
     end = os.fstat(file.fileno()).st_size
     text = os.pread(file.fileno(), _READ_BYTES, max(begin, end - _READ_BYTES)).decode("utf-8", "replace")
@@ -92,9 +92,9 @@ def printed(file: IO[bytes], begin: int = 0) -> str:
 
 @contextmanager
 def ended_when_asked() -> Iterator[None]:
-    """Makes SIGTERM and a closed terminal leave the block as Ctrl-C does, so that the block's processes end too.
+    """In the block, SIGTERM and a closed terminal act like Ctrl-C, so that the block's processes end too.
 
-    Further signals are ignored until the block is left: they would leave processes that take their time to end.
+    Further signals are ignored until the end of the block, since they would leave slow processes behind.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -60,9 +60,9 @@ class GapRow(Tabular, dict[str, Any]):
 
 
 class GapRows(Tabular, list[GapRow]):
-    """Rows of the register, by their order or their name; `used` and `questions` are about the run of a sandbox.
+    """Rows of the register, by their order or their name; `used` and `questions` are about one sandbox's run so far.
 
-    `used` returns the rows of GET /sandbox/gaps/used; `page` is the address of the interface.
+    `used` returns the rows of GET /sandbox/gaps/used; `page` is the URL of the page on the provider's interface.
     """
 
     _width = _WIDTH

@@ -1,4 +1,4 @@
-"""Shipped files, reading TOML, writing files whole; and `Closing`, the base of objects to close."""
+"""Access to shipped files, reading of TOML, atomic writing, and `Closing`, the base of objects that must be closed."""
 
 import os
 import re
@@ -16,10 +16,10 @@ _READABLE = 0o644
 
 
 class Notebook(NamedTuple):
-    """A notebook of the course, or a notebook beside it, as its line in notebooks/course.toml describes it."""
+    """A notebook of the course, or one in addition to it, as notebooks/course.toml describes it."""
 
     number: int
-    """The place in the course, from 1; 0 for a notebook beside the course."""
+    """The position in the course, from 1; 0 for a notebook outside of the course."""
     part: str
     slug: str
     """The notebook's name without its number."""
@@ -27,16 +27,16 @@ class Notebook(NamedTuple):
     about: str
     minutes: int
     was: tuple[str, ...] = ()
-    """The file's former names without ending, the latest first."""
+    """Former names of the file without extension, the latest first."""
 
     @property
     def name(self) -> str:
-        """The file's name without its ending."""
+        """The file's name without its extension."""
         return f"{self.number:02}_{self.slug}" if self.number else self.slug
 
     @property
     def within(self) -> str:
-        """The file's path within the folder of the notebooks."""
+        """The path of the file within the folder of notebooks."""
         return f"{self.name}.ipynb" if self.number else f"more/{self.name}.ipynb"
 
     @property
@@ -47,7 +47,7 @@ class Notebook(NamedTuple):
 
 @cache
 def course() -> dict[str, Notebook]:
-    """Slug → notebook, in the order of the course; notebooks beside the course come last."""
+    """Slug → notebook, in the order of the course; notebooks outside of the course come last."""
     table = tomllib.loads((_shipped("notebooks") / "course.toml").read_text("utf-8"))
     places = count(1)
     return {
@@ -62,7 +62,7 @@ def course() -> dict[str, Notebook]:
 
 
 def notebooks() -> list[Path]:
-    """The shipped notebooks, in their order."""
+    """The shipped notebooks, in the order of the course."""
     return [notebook.path for notebook in course().values()]
 
 
@@ -72,16 +72,17 @@ def former_names() -> dict[str, list[str]]:
 
 
 def notebook_name(slug: str) -> str:
-    """The name of a notebook's file without its ending; the slug itself if this version has no such notebook."""
+    """The name of a notebook's file without extension; the slug itself if this version has no such notebook."""
     return course()[slug].name if slug in course() else slug
 
 
 def notebook(given: str) -> Path:
-    """The notebook at this path, or else the shipped one of this name.
+    """The notebook at this path, or else the shipped one with this name.
 
-    The number before a shipped name and the ending may be missing; the number may be that of another version.
+    The number before a shipped name and the extension may be omitted; the number may be that of another version.
 
-    Raises RunRefused: no file and no shipped notebook has this name. A path with a folder in it is not checked.
+    Raises RunRefused: no file and no shipped notebook has this name. A path that contains a folder is returned
+    unchecked.
     """
     path = Path(given)
     if path.is_file() or path.name != given:
@@ -102,12 +103,12 @@ def _slug(name: str) -> str:
 
 
 def interface() -> Path:
-    """The interface in Markdown, a file beside the notebooks so that they can link to it."""
+    """The Markdown file of the interface; it is beside the notebooks so that they can link to it."""
     return _shipped("notebooks") / "interface.md"
 
 
 def guide() -> dict[str, Path]:
-    """The pages of the documentation by name, as files in Markdown."""
+    """Name → Markdown file, for the pages of the documentation."""
     return {path.stem: path for path in (_PACKAGE / "docs").glob("*.md")}
 
 
@@ -127,7 +128,7 @@ def _shipped(folder: str) -> Path:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, even if this process is killed. Raises OSError: the file cannot be written."""
+    """Writes a file completely or not at all, even if this process is killed. Raises OSError: it cannot be written."""
     number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     half = Path(name)
     try:
@@ -141,7 +142,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def read_toml(content: bytes) -> dict[str, Any]:
-    """The declarations in a TOML file, with or without a byte-order mark.
+    """The content of a TOML file, with or without a byte-order mark.
 
     Raises ValueError: not UTF-8 or not TOML; the message is to follow the file's name.
     """
@@ -162,7 +163,7 @@ _MISMATCH: Final = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
 
 
 def wrong_kind(error: Exception) -> str:
-    """The expected and the given kind of a value, from msgspec's message: `takes a list, not a text`; else its text."""
+    """The expected and the given type of a value, from msgspec's message: `takes a list, not a text`; else its text."""
     match = _MISMATCH.match(str(error))
     if not match:
         return str(error)

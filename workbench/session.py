@@ -1,6 +1,6 @@
-"""One connection to a sandbox, which the Lab, the analysis and the simulation receive. `Workbench` is a session.
+"""A connection to a sandbox, used by the Lab, the analysis and the simulation. `Workbench` is a session.
 
-Beside the merchant's client a session has the control plane, `/sandbox`, which no real service has: the clock, the
+Besides the merchant's client, a session has the controls under `/sandbox`, which no real service has: the clock, the
 operators, a phone, the ledger and the trace.
 """
 
@@ -48,11 +48,11 @@ T = TypeVar("T")
 Row = TypeVar("Row", books.LedgerEntry, books.LedgerPosting, books.LedgerMovement)
 _MS = timedelta(milliseconds=1)
 _PAGE = 1000
-"""Entries read at a time: a large ledger is never in memory as text."""
+"""The number of entries to read at a time, so that a large ledger is never in memory as text."""
 
 
 class SandboxControl:
-    """The calls of `/sandbox`, made with the test secret key; `Clock` and `Operator` have further calls."""
+    """The calls under `/sandbox`, with the test secret key; `Clock` and `Operator` have further ones."""
 
     def __init__(self, client: PaymentsClient) -> None:
         self.client = client
@@ -76,7 +76,7 @@ class SandboxControl:
         return self.get("clock", wire.Clock)
 
     def simulate(self, simulation: str, cursor: int, commands: Sequence[wire.SimulatedCommand]) -> wire.Simulated:
-        """Run commands of the month `simulation` for at most a second; returns the new cursor, and how many were done.
+        """Run commands of the month `simulation` for at most a second; returns the new cursor and the number done.
 
         `cursor` is the number of the month's commands before `commands`.
         Raises StateConflict: the cursor is ahead of the commands done, or a command cannot be done.
@@ -85,11 +85,11 @@ class SandboxControl:
         return self.post("simulation", wire.Simulated, body)
 
     def delivery_faults(self) -> list[FaultyEndpoint]:
-        """Endpoints and the faults of deliveries to them."""
+        """The endpoints with the faults of their deliveries."""
         return self.get("webhook_endpoints", Rows[FaultyEndpoint]).data
 
     def accounts(self, **bounds: str) -> list[books.LedgerAccount]:
-        """Every account posted to, with its sums.
+        """All accounts with postings, with their sums.
 
         `bounds` may be `as_of` and `known_at`, moments of RFC 3339: the sums are then of entries that occurred by
         `as_of` and were recorded by `known_at`.
@@ -97,27 +97,27 @@ class SandboxControl:
         return self.get("ledger/accounts", Rows[books.LedgerAccount], **bounds).data
 
     def entries(self) -> Iterator[list[books.LedgerEntry]]:
-        """The entries of the ledger, page by page."""
+        """Yields the entries of the ledger, page by page."""
         return self._pages("ledger/entries", Page[books.LedgerEntry])
 
     def postings(self) -> Iterator[list[books.LedgerPosting]]:
-        """The postings, page by page."""
+        """Yields the postings, page by page."""
         return self._pages("ledger/postings", Page[books.LedgerPosting])
 
     def movements(self, *accounts: str) -> Iterator[list[books.LedgerMovement]]:
-        """Movements of the given accounts, page by page; by default, of the accounts with an operator or the bank."""
+        """Yields the movements of these accounts, page by page; by default, of those with the operators or the bank."""
         query = {"account": ",".join(accounts)} if accounts else {}
         return self._pages("ledger/movements", Page[books.LedgerMovement], **query)
 
     def settle(self, difference: Mapping[str, Any]) -> books.LedgerEntry:
-        """Post the entry that settles a difference; `difference` is the request's body, as a break proposes it.
+        """Post the entry that settles a difference; `difference` is the request body that a break proposes.
 
         Raises StateConflict: the difference was settled before.
         """
         return self.post("ledger/entries", books.LedgerEntry, difference)
 
     def repeat(self, entry_id: str) -> books.LedgerEntry:
-        """Post an entry a second time: a fault for reconciliation to find."""
+        """Post an entry a second time, as a fault for reconciliation to find."""
         return self.post(f"ledger/entries/{entry_id}/repeat", books.LedgerEntry)
 
     def suspense(self) -> list[Suspense]:
@@ -129,11 +129,11 @@ class SandboxControl:
         return self.get("payments", Found[wire.Payment], **filters)
 
     def verify(self) -> books.LedgerVerified:
-        """Check the hash chain of the ledger, and return the result."""
+        """Check the hash chain of the ledger; returns the result."""
         return self.get("ledger/verify", books.LedgerVerified)
 
     def trace(self, since: int = 0, **filters: str) -> Iterator[books.TraceRow]:
-        """Rows of the trace after the `seq` `since`, in order, read page by page; filtered by `kind` and `payment`."""
+        """Yields the trace rows after the `seq` `since`, in order, page by page; `filters` are `kind` and `payment`."""
         while True:
             page = self.trace_page(since=str(since), **filters)
             yield from page.data
@@ -146,17 +146,17 @@ class SandboxControl:
         return self.get("trace", books.TracePage, **query)
 
     def gaps(self) -> list[dict[str, Any]]:
-        """The rows of the register with the `value` in force."""
+        """The rows of the register, each with its current `value`."""
         return self.get("gaps", Rows[dict[str, Any]]).data
 
     def in_force(self) -> dict[str, Any]:
-        """Row of the register → its value in force."""
+        """Row of the register → its current value."""
         return {row["name"]: row["value"] for row in self.gaps()}
 
     def deprecate(
         self, operation: str, *, deprecated_at: str | None = None, sunset_at: str | None = None, marked: bool = True
     ) -> wire.Deprecated:
-        """Mark an operation, such as `createCharge`, as deprecated, which its responses say in their headers.
+        """Mark an operation, such as `createCharge`, as deprecated; its responses then have headers about it.
 
         With `marked` False, the mark is removed instead.
         `deprecated_at`, by default now, and `sunset_at` are moments of RFC 3339. Raises NotFound: no such operation.
@@ -166,7 +166,7 @@ class SandboxControl:
         return self.post(f"operations{segments(operation)}/deprecation", wire.Deprecated, body)
 
     def _pages(self, path: str, shape: type[Page[Row]], **query: str) -> Iterator[list[Row]]:
-        """The rows of a list of the ledger, page by page of _PAGE entries; entries recorded meanwhile come last."""
+        """Yields the rows of a ledger list in pages of _PAGE entries; entries recorded meanwhile come last."""
         after = 0
         while True:
             page = self.get(path, shape, after=str(after), limit=str(_PAGE), **query)
@@ -176,16 +176,16 @@ class SandboxControl:
             after = page.data[-1].number
 
     def get(self, path: str, shape: type[T], **query: str) -> T:
-        """GET a path below `/sandbox`, and read the response as a `shape`."""
+        """GET a path below `/sandbox`; returns the response as a `shape`."""
         return self.client.send("GET", f"{self.client.base_url}/sandbox/{path}", shape, query=query or None)
 
     def post(self, path: str, shape: type[T], body: Mapping[str, Any] | None = None) -> T:
-        """POST `body` as JSON, or nothing for None, to a path below `/sandbox`, and read the response as a `shape`."""
+        """POST `body` as JSON (None: no body) to a path below `/sandbox`; returns the response as a `shape`."""
         return self.client.send("POST", f"{self.client.base_url}/sandbox/{path}", shape, body=body)
 
 
 class Clock:
-    """The sandbox's clock. Moving the clock runs everything that falls due on the way, without a wait in real time."""
+    """The sandbox's clock. Moving it runs everything that falls due on the way, without waiting in real time."""
 
     def __init__(self, control: SandboxControl) -> None:
         self._control = control
@@ -197,7 +197,7 @@ class Clock:
 
     @property
     def mode(self) -> str:
-        """`manual`, moved by `advance` alone, or `running`."""
+        """`manual` (only `advance` moves the clock) or `running`."""
         return self._control.clock().mode
 
     @property
@@ -210,7 +210,7 @@ class Clock:
     ) -> "Clock":
         """Move the clock by the sum of the arguments, and run what falls due meanwhile, such as time-outs and retries.
 
-        With 0, the sandbox runs what is due now. Seconds are rounded to the millisecond, a timedelta is cut to it.
+        With 0, the sandbox runs what is due now. Seconds are rounded to milliseconds, a timedelta is truncated to them.
         Raises InvalidRequest: not a number or timedelta, a negative span, or more than ten years.
         """
         try:
@@ -238,7 +238,7 @@ def _whole_ms(seconds: Decimal | float | timedelta) -> int:
 
 
 class Outage(NamedTuple):
-    """An outage of the operator `provider` that lasts `seconds`, until the moment `until` in seconds since 1970."""
+    """An outage of the operator `provider` for `seconds`, which ends at `until`, in seconds since 1970."""
 
     provider: str
     seconds: int
@@ -250,7 +250,7 @@ class Outage(NamedTuple):
 
 
 class Operator:
-    """Makes the mobile network operators fail or answer late, to see a failure before a customer does."""
+    """Makes the mobile network operators fail or respond late, so that you see failures before your customers do."""
 
     def __init__(self, control: SandboxControl) -> None:
         self._control = control
@@ -258,7 +258,7 @@ class Operator:
         """Outages begun by this object, the latest last; ended outages stay."""
 
     def script(self, phone: str, answers: Sequence[str]) -> "Operator":
-        """Set the outcomes of the next attempts on a number, in order; an empty list forgets them.
+        """Set the outcomes of the next attempts on a number, in order; an empty list removes them.
 
         An answer is a failure code such as `insufficient_funds`, or `approve`, `late_success`,
         `duplicate_answer`, `operator_unknown`; or a fault of the service: `conflict` (409),
@@ -272,7 +272,7 @@ class Operator:
         return self
 
     def outage(self, provider: str, seconds: int) -> "Operator":
-        """Take an operator down for some seconds from now; 0 ends the outage."""
+        """Take an operator down for `seconds` from now; 0 ends the outage."""
         body = {"provider": provider, "seconds": seconds}
         state = self._control.post("operator/outage", wire.OperatorState, body)
         if state.down_until is not None:
@@ -286,7 +286,7 @@ class Operator:
     def query(self, charge_id: str) -> dict[str, Any]:
         """Ask the operator for the outcome of a charge that it never reported; returns the charge with its outcome.
 
-        Raises StateConflict: the charge waits for no answer.
+        Raises StateConflict: the charge is not waiting for an answer.
         """
         return asdict(self._control.post("operator/query", Charge, {"charge": charge_id}))
 
@@ -297,9 +297,9 @@ class Operator:
     def settle(self, item: str, how: str) -> dict[str, Any]:
         """Act as the provider: `credit` late money to the merchant, or `return` it to the customer.
 
-        `item` is the id of a row of `suspense()`, or of its charge or intent. The payment stays as it is.
-        Raises InvalidRequest: another `how`. Raises NotFound: no late money has this id. Raises StateConflict: the
-        money was settled before, or several sums wait.
+        `item` is the id of a row of `suspense()`, or of its charge or intent. The payment does not change. Raises
+        InvalidRequest: another `how`. Raises NotFound: no late money has this id. Raises StateConflict: the money was
+        settled before, or several late amounts wait.
 
         >>> bench.operator.settle(intent.id, "return")["status"]  # doctest: +SKIP
         'returned'
@@ -311,11 +311,12 @@ class Operator:
 
 
 class Phone:
-    """A handset of the sandbox, by its number. Each method returns the handset.
+    """A handset of the sandbox, identified by its number. Each method returns the handset.
 
-    Displayed in a notebook, a handset leaves a receipt of its screen at that moment; the console has a phone to press.
-    The text and HTML mask the number, and any API key on the screen, because a notebook saves them; `number` and
+    In a notebook, a handset displays a lasting record of its screen at that moment; use the console for a phone with
+    keys. The text and HTML mask the number, and any API key on the screen, because a notebook saves them; `number` and
     `screen` are not masked.
+
     The PIN of every sandbox wallet is 1234.
     """
 
@@ -330,12 +331,12 @@ class Phone:
 
     @property
     def shown(self) -> dict[str, Any]:
-        """State now: `screen`, `state`, `waiting`, `tries_left`, `expires_at` (Unix seconds), `queued`, `charge`."""
+        """The state: `screen`, `state`, `waiting`, `tries_left`, `expires_at` (Unix seconds), `queued`, `charge`."""
         return asdict(self._look())
 
     @property
     def screen(self) -> str:
-        """The text on the screen now."""
+        """The current text on the screen."""
         return self._look().screen
 
     @property
@@ -351,7 +352,8 @@ class Phone:
     def enter_pin(self, pin: str) -> "Phone":
         """Type the PIN and send it.
 
-        Raises InvalidRequest: not four digits, and no try is lost. Raises StateConflict: no prompt waits.
+        Raises InvalidRequest: not four digits; this does not count as a wrong PIN. Raises StateConflict: no prompt
+        waits.
         """
         return self._press("input", {"text": checked_text("pin", pin, such_as="1234")})
 
@@ -360,7 +362,7 @@ class Phone:
         return self._press("cancel")
 
     def ignore(self) -> "Phone":
-        """Put the phone away; the prompt closes when its time is up. Raises StateConflict: no prompt waits."""
+        """Ignore the prompt, which expires when its time is up. Raises StateConflict: no prompt waits."""
         return self._press("ignore")
 
     def __repr__(self) -> str:
@@ -377,9 +379,9 @@ class Phone:
         return self
 
     def _record(self) -> Saved:
-        """A record of the screen now, masked; control characters are shown as symbols.
+        """A record of the current screen, masked; control characters become symbols.
 
-        A screen may show a merchant's own text.
+        A screen may contain a merchant's own text.
         """
         handset, at_ms = self._look(), self._control.clock().now_ms
         number, operator = mask_phone(handset.phone), EVERY_OPERATOR[handset.operator].name
@@ -396,7 +398,7 @@ class Phone:
 
 
 class Messages(Tabular, list[dict[str, Any]]):
-    """The messages on a handset, shown as a table: dicts with `at`, `sender`, `text` and the payment's fields."""
+    """The messages on a handset, displayed as a table: dicts with `at`, `sender`, `text` and the payment's fields."""
 
     def _table(self) -> Table:
         return table("Messages, oldest first", ("from", "text"), [(row["sender"], mask(row["text"])) for row in self])
@@ -415,10 +417,10 @@ _FOOT: Final = "display:block;padding:2px 10px 4px;color:#4b5a50;font-size:11.5p
 
 
 def receipt(name: str, operator: str, number: str, lines: Sequence[str], status: str, *, hover: str) -> Saved:
-    """A lasting record of a handset's screen at one moment: the screen's `lines`, and a line of `status` below.
+    """A record of a handset's screen at one moment: the screen's `lines`, and a line of `status` below.
 
-    Above the screen, the text shows `name`, the HTML `operator` and `number`. HTML shows `hover` when the pointer rests
-    on the status.
+    Above the screen, the text form shows `name`, and the HTML `operator` and `number`. In HTML, `hover` is the tooltip
+    of the status.
     """
     folded = [part for line in lines for part in textwrap.wrap(line, _WIDTH) or [""]]
     edge = "─" * (_WIDTH + 2)
@@ -434,15 +436,15 @@ def receipt(name: str, operator: str, number: str, lines: Sequence[str], status:
 
 
 _TIMEOUT = httpx.Timeout(5, read=120)
-"""Limits in seconds; a call that moves the clock waits for every receiver that is called on the way."""
+"""Limits in seconds; a call that advances the clock waits for all receivers that are called on the way."""
 _QUIET: Final = {books.UNSEEN: "true"}
 
 
 class Session(Closing):
-    """A sandbox at `base_url`, called with the test secret key until `close`.
+    """A connection to a sandbox at `base_url`, with the test secret key, until `close`.
 
-    `transport` leads to a sandbox in this process, whose calls notify `watchers`. Without `transport` the sandbox is
-    served, and the session polls it for news.
+    `transport` connects to a sandbox in this process, whose calls notify `watchers`. Without `transport`, the sandbox
+    is a served one, and the session polls it for news.
     """
 
     def __init__(
@@ -493,7 +495,7 @@ class Session(Closing):
         self._phones: dict[str, Phone] = {}
 
     def follow(self, in_force: Mapping[str, object]) -> None:
-        """Adapt the clients to the register's values: how lists are paged, and which operations the interface lacks."""
+        """Adapts the clients to the register: how lists are paged, and which operations the interface lacks."""
         self.in_force = in_force
         """Row of the register → its value; of a sandbox in this process, only values that are not the default."""
         self.client.pagination = str(in_force.get("pagination", "cursor"))
@@ -512,7 +514,7 @@ class Session(Closing):
         """
 
     def looking(self) -> PaymentsClient:
-        """A merchant's client whose reads leave no trace and do not count as calls: for displays that refresh often."""
+        """A merchant's client whose reads are not traced and do not count as calls, for displays that refresh often."""
         return self._quiet
 
     def phone(self, number: str) -> Phone:
@@ -523,7 +525,7 @@ class Session(Closing):
         return self._phones[number]
 
     def client_with(self, key: str) -> PaymentsClient:
-        """A client that holds another key or token, such as the publishable key.
+        """A client with another key or token, such as the publishable key.
 
         Raises InvalidRequest: an empty key, such as a publishable key that `connect` was not given.
         """
@@ -534,10 +536,10 @@ class Session(Closing):
         return PaymentsClient(self.base_url, key, http=self.http, sleep=self._sleep, pagination=pagination)
 
     def use_key(self, key: str) -> None:
-        """Call with another secret key from now on, such as a rolled one; a publishable key replaces `publishable_key`.
+        """Use another secret key from now on, such as a rolled one; a publishable key replaces `publishable_key`.
 
-        Clients made before by `client_with` keep their key. Raises AuthenticationFailed: not a secret key of this
-        sandbox; the session keeps its key. Raises LiveKeyRefused: a live key.
+        Clients that `client_with` made earlier keep their key. Raises AuthenticationFailed: the secret key is none of
+        this sandbox; the session keeps its key. Raises LiveKeyRefused: a live key.
         """
         tried = self.client_with(key)
         if key.startswith("pk_"):
@@ -551,8 +553,8 @@ class Session(Closing):
     def receiver(self) -> Receiver:
         """The merchant's webhook endpoint.
 
-        In process the receiver is registered at the start, or with `webhooks` at its first use. Over a served sandbox
-        the first use starts a receiver on a free port of this machine and registers it until `close`; the receiver gets
+        In process, the receiver is registered at the start or, if `webhooks` was given, on first use. For a served
+        sandbox, the first use starts a receiver on a free port of this machine and registers it until `close`; it gets
         the events from then on.
         """
         if self.started is None:
@@ -560,7 +562,7 @@ class Session(Closing):
         return self.started
 
     def _begin_receiving(self) -> Receiver:
-        """Start a receiver on a free port, and register it until `close`."""
+        """Starts a receiver on a free port, and registers it until `close`."""
         rows = self.untraced.in_force()
         tolerance_s, types = rows["signature_tolerance_s"], types_of(rows["event_types"])
         receiver = Receiver(tolerance_s=tolerance_s, types=types, scheme=rows["signature_scheme"])
@@ -592,7 +594,7 @@ class Session(Closing):
     def sign(
         self, body: object, how: str = "right", *, message_id: str | None = None, endpoint: str | None = None
     ) -> SignedMessage:
-        """A message to send to your own endpoint, signed now with its secret in the scheme in force.
+        """A message to send to your own endpoint, signed now with the endpoint's secret in the register's scheme.
 
         `body` is text, bytes in UTF-8, or an object to write as JSON, such as an event of `client.events`. `how` is
         `right`, `several` (another signature before the right one), or wrong on purpose: `wrong_secret`, `stale`,
@@ -621,11 +623,11 @@ class Session(Closing):
         return SignedMessage(made.body.encode(), made.headers)
 
     def _receivers_now_s(self) -> int | None:
-        """Seconds since 1970 by the receiving side's clock; None if that is this machine's clock."""
+        """Seconds since 1970 by the receiver's clock; None if that is this machine's clock."""
         return None
 
     def close(self) -> None:
-        """Close everything that the session opened, the latest first."""
+        """Close everything that the session opened, in reverse order."""
         self.closing.close()
 
     def _forget_endpoint(self, endpoint_id: str) -> None:
@@ -637,6 +639,6 @@ class Session(Closing):
         self.clock.advance(seconds)
 
     def _position(self) -> tuple[object, ...]:
-        """The latest `seq`, and a manual clock's time in ms; None for a running clock, whose time always changes."""
+        """The latest `seq`, and a manual clock's time in ms; None for a running clock, as its time always changes."""
         clock = self.untraced.clock()
         return (clock.seq, clock.now_ms if clock.mode == "manual" else None)

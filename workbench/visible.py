@@ -1,4 +1,4 @@
-"""Makes text of others safe to show: controls and marks of direction become symbols, formulas become text."""
+"""Makes text from outside safe to display: control and direction characters become symbols, formulas become text."""
 
 import re
 import shlex
@@ -14,18 +14,18 @@ _UNSEEN: Final = re.compile(
 _PICTURES: Final = {**{code: chr(0x2400 + code) for code in range(0x20)}, 0x7F: "\u2421"}
 _STAY: Final = "\n\t"
 FORMULA_SIGNS: Final = r"=+\-@|%\uff1d\uff0b\uff0d\uff20"
-"""Signs that begin a formula; a spreadsheet reads wide signs as the narrow ones."""
+"""Characters that begin a formula; spreadsheets treat full-width forms like the normal ones."""
 BLANKS: Final = r"\s\ufeff\u200b-\u200f\u2060"
 FORMULA: Final = rf"(?![+-][0-9][0-9•., ]*(?![\s\S]))(?:[\t\r\n]|[{BLANKS}]*[{FORMULA_SIGNS}])"
-"""The beginning of a text that a spreadsheet would run. An amount or a masked number is no formula."""
+"""Matches the beginning of a text that a spreadsheet would run. Amounts and masked numbers are no formulas."""
 _FORMULA: Final = re.compile(FORMULA)
 _ARMED: Final = re.compile(rf"'(?=[\t\r\n]|[{BLANKS}]*[{FORMULA_SIGNS}])")
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    r"""`text` with every control and every invisible mark as a symbol: `␛`, `U+202E` in small brackets.
+    r"""`text` with every control and invisible character as a symbol: `␛`, or `U+202E` in small brackets.
 
-    Text of several `lines` keeps its line breaks and tabs.
+    With `lines`, line breaks and tabs stay.
 
     >>> visible("a\x1b[2Jb")
     'a␛[2Jb'
@@ -38,27 +38,27 @@ def visible(text: str, *, lines: bool = False) -> str:
 
 
 def escaped(code: str) -> str:
-    """JavaScript with every control and invisible mark as an escape; line breaks stay."""
+    """JavaScript with every control and invisible character escaped; line breaks stay."""
     return _UNSEEN.sub(lambda match: "\n" if match[0] == "\n" else f"\\u{{{ord(match[0]):x}}}", code)
 
 
 def begins_as_formula(text: str) -> bool:
-    """True if a spreadsheet would take a text, typed or read from a CSV file, for a formula."""
+    """True if a spreadsheet would take the text, typed or read from a CSV file, for a formula."""
     return _FORMULA.match(text) is not None
 
 
 def armed(text: str) -> str:
-    """`text`, with an apostrophe before it if a spreadsheet would run it as a formula."""
+    """`text` with an apostrophe in front if a spreadsheet would run it as a formula."""
     return f"'{text}" if begins_as_formula(text) else text
 
 
 def disarmed(text: str) -> str:
-    """`text` without the apostrophe that `armed` has set."""
+    """`text` without the apostrophe that `armed` added."""
     return _ARMED.sub("", text, count=1) if text.startswith("'") else text
 
 
 def pasted(path: object) -> str:
-    """A path or another word of a command, quoted for the shell; a path that begins with `-` gets `./` before it."""
+    """A path or another word of a command, quoted for the shell; `./` is put before a path that begins with `-`."""
     text = str(path)
     return shlex.quote(f"./{text}" if isinstance(path, PurePath) and text.startswith("-") else text)
 

@@ -1,21 +1,21 @@
-"""Watchers of a sandbox: callbacks that run soon after something may have happened there."""
+"""Watchers of a sandbox: callbacks that run soon after something may have happened in it."""
 
 import logging
 import threading
 from collections.abc import Callable
 
 _GATHER_S = 0.03
-"""Seconds of gathering news before callbacks run, so that a loop of a thousand calls redraws once."""
+"""Seconds for which news is gathered before callbacks run, so that a loop of a thousand calls redraws once."""
 _REST_S = 0.15
 """Seconds of pause after callbacks, so that drawing takes the smaller part of a loop's time."""
 _ASK_EVERY_S = 0.5
 
 
 class Watchers:
-    """Callbacks without arguments, run in one thread of their own until `close`.
+    """Callbacks without arguments, which run in one separate thread until `close`.
 
-    For a sandbox in this process, `notify` is called after each call. For a served sandbox, `position` is called twice
-    a second while there is a callback; a changed result runs the callbacks.
+    For a sandbox in this process, `notify` is called after each call. For a served one, `position` is called twice a
+    second as long as there is a callback; if its result has changed, the callbacks run.
     """
 
     def __init__(self, position: Callable[[], object] | None = None) -> None:
@@ -27,7 +27,7 @@ class Watchers:
         self._known: object = None
 
     def add(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Run `callback` after anything that happens from now on; returns a function that removes the callback.
+        """Runs `callback` after everything that happens from now on; returns a function that removes it.
 
         An exception of the callback is logged.
         """
@@ -47,7 +47,7 @@ class Watchers:
         return stop
 
     def notify(self) -> None:
-        """Report that something may have happened; a report from within a callback is ignored."""
+        """Reports that something may have happened; ignored if a callback calls it."""
         if self._callbacks and not self.is_watching():
             self._news.set()
 
@@ -56,7 +56,7 @@ class Watchers:
         return self._thread is threading.current_thread()
 
     def close(self) -> None:
-        """End the thread, waiting up to 5 seconds for a callback that runs; no further callback starts."""
+        """Ends the thread, waiting up to 5 seconds for a running callback; no further callback starts."""
         self._ended.set()
         self._news.set()
         if self._thread not in (None, threading.current_thread()):

@@ -604,3 +604,21 @@ def test_what_re2_does_not_take_is_refused_with_the_reason(pattern: str, why: st
         layout(pattern)
     with pytest.raises(ReconcileRefused, match=f"The rule 'x' cannot be used: .*{why}"):
         Rule("x", narrative=pattern, kind="y")
+
+
+@pytest.mark.thorough
+def test_of_two_breaks_of_one_key_that_close_only_the_decided_one_names_who_decided():
+    """The ledger has a key twice with another amount than the statement; one break is decided, and both are booked."""
+    ours, told = [row("K1", 100), row("K1", 100, day=4)], statement_of(row("K1", 250))
+    found = reconcile(ledger_of(*ours), told).breaks.set_index("code")["id"]
+    given = pd.DataFrame([(found["duplicate_in_ledger"], "accept", "", "Ann", "2026-02-01", "typed twice")])
+    given.columns = ["break", "verdict", "partner", "who", "when", "why"]
+    first = reconcile(ledger_of(*ours), told, decisions=given)
+    more = [row("K1", 150), row("K1", 100, direction="out"), row("K2", 1, day=30)]
+    then = reconcile(
+        ledger_of(*ours, *more), statement_of(row("K2", 1, day=30), name="february.csv"),
+        carry_forward=first.carry_forward,
+    )  # fmt: skip
+    closed = then.closed.set_index("code")["who"]
+    assert closed["duplicate_in_ledger"] == "Ann"
+    assert pd.isna(closed["amount_mismatch"])

@@ -786,3 +786,151 @@ def test_what_two_spellings_left_open_does_not_agree_by_being_fewer_when_nothing
     again = reconcile(ledger_of(*ours), without_rows(30), carry_forward=first.carry_forward)
     for result in (first, again):
         assert codes(result.breaks) == [("K1", "amount_mismatch"), ("K1", "timing")]
+
+
+def line(key: str, amount: int, **more: object) -> Row:
+    """A line of books that name no kind, or of a statement without types; an amount below zero goes out."""
+    way = {"direction": "out" if amount < 0 else "in", "kind": None, "type": "other"}
+    return movement(key, abs(amount), **{**way, **more})
+
+
+FEE = {"type": "fee"}
+A_PAYMENT = line("k", 26000)
+OF_ONE_KEY: Mapping[str, tuple[list[Row], list[Row], list[tuple[str, int, int]]]] = {
+    # A fee on a line of its own is compared with the other side's fee.
+    "another fee": ([A_PAYMENT, line("k", -260)], [line("k", 26000, fee_minor=390)], [("fee_mismatch", 3, 130)]),
+    "lines on both sides": (
+        [A_PAYMENT, line("k", -260)], [A_PAYMENT, line("k", -390, **FEE)], [("fee_mismatch", 4, 130)],
+    ),
+    "another fee and amount": (
+        [line("k", 64580), line("k", -646)], [line("k", 65480, fee_minor=655)], [("amount_mismatch", 3, -891)],
+    ),
+    "lines on the statement": (
+        [line("k", 26000, fee_minor=260)], [A_PAYMENT, line("k", -390)], [("fee_mismatch", 3, 130)],
+    ),
+    "money going out": (
+        [line("k", -26000), line("k", -260)], [line("k", -26000, fee_minor=390)], [("fee_mismatch", 3, 130)],
+    ),
+    "a failed payment": (
+        [A_PAYMENT, line("k", -260)], [line("k", 26000, status="failed")], [("status_mismatch", 3, 25740)],
+    ),
+    "only in the books": ([A_PAYMENT, line("k", -390)], [], [("missing_in_statement", 2, 25610)]),
+    "only on the statement": ([], [A_PAYMENT, line("k", -390, **FEE)], [("missing_in_ledger", 2, -25610)]),
+    "at the month's end": (
+        [], [line("k", 26000, day=9), line("k", -390, day=9, **FEE)], [("timing", 2, -25610)],
+    ),
+    "a receipt typed twice": (
+        [A_PAYMENT, line("k", -390), A_PAYMENT], [line("k", 26000, fee_minor=390)], [("duplicate_in_ledger", 1, 26000)],
+    ),
+    "typed twice with its fee": (
+        [A_PAYMENT, line("k", -390)] * 2, [line("k", 26000, fee_minor=390)], [("duplicate_in_ledger", 2, 25610)],
+    ),
+    "told twice": (
+        [A_PAYMENT, line("k", -390)], [line("k", 26000, fee_minor=390)] * 2, [("duplicate_in_statement", 1, -25610)],
+    ),
+    "a fee booked twice": (
+        [A_PAYMENT, line("k", -260), line("k", -390)], [line("k", 26000, fee_minor=390)],
+        [("missing_in_statement", 1, -260)],
+    ),
+    "a fee in a column, corrected on a line": (
+        [line("k", 26000, fee_minor=260), line("k", -130)], [line("k", 26000, fee_minor=390)], [],
+    ),
+    # Any other line is a movement of its own.
+    "a refund of a part": (
+        [A_PAYMENT, line("k", -10000)], [line("k", 26000, fee_minor=390)],
+        [("fee_mismatch", 2, 390), ("missing_in_statement", 1, -10000)],
+    ),
+    "a refund of a part beside the fee": (
+        [A_PAYMENT, line("k", -260), line("k", -10000)], [line("k", 26000, fee_minor=390)],
+        [("fee_mismatch", 3, 130), ("missing_in_statement", 1, -10000)],
+    ),
+    "a small refund that both have": (
+        [A_PAYMENT, line("k", -300)], [line("k", 26000, fee_minor=390), line("k", -300)], [("fee_mismatch", 2, 390)],
+    ),
+    "a small refund by its type": (
+        [line("k", 26000, fee_minor=260)], [A_PAYMENT, line("k", -390, type="refund")],
+        [("fee_mismatch", 2, -260), ("missing_in_ledger", 1, 390)],
+    ),
+    "a reversal": (
+        [A_PAYMENT, line("k", -260), line("k", -26000)], [line("k", 26000, fee_minor=390)],
+        [("fee_mismatch", 3, 130), ("missing_in_statement", 1, -26000)],
+    ),
+    "a small reversal by its reference": (
+        [A_PAYMENT, line("k", -260, reverses="je_0")], [line("k", 26000, fee_minor=390)],
+        [("fee_mismatch", 2, 390), ("reversed_unmatched", 1, -260)],
+    ),
+    "a small line on another day": (
+        [A_PAYMENT, line("k", -260, day=6)], [line("k", 26000, fee_minor=390)],
+        [("fee_mismatch", 2, 390), ("missing_in_statement", 1, -260)],
+    ),
+    "two payments": (
+        [A_PAYMENT, line("k", 260)], [line("k", 26000, fee_minor=390)],
+        [("fee_mismatch", 2, 390), ("duplicate_in_ledger", 1, 260)],
+    ),
+    "a fee that the other side lacks": (
+        [A_PAYMENT, line("k", -260)], [A_PAYMENT], [("missing_in_statement", 1, -260)],
+    ),
+}  # fmt: skip
+"""What the lines of one key are on both sides → the breaks, each with its code, number of rows and variance."""
+
+
+@pytest.mark.parametrize("kind", SOME_KINDS)
+def test_of_the_lines_of_one_key_a_payment_and_its_fee_count_as_one(kind: str):
+    last = line("last", 7, day=9)
+    cases = {name: (ledger_of(last, *ours), [statement_of(last, *theirs, name=f"{name}.csv")])
+             for name, (ours, theirs, _) in OF_ONE_KEY.items()}  # fmt: skip
+    result = together(cases, kind)
+    assert result.proof["holds"].all()
+    for name, (ours, theirs, expected) in OF_ONE_KEY.items():
+        breaks, matches = (frame[frame["account"] == name] for frame in (result.breaks, result.matches))
+        found = sorted(python_rows(breaks, "code", "rows", "variance_minor"))
+        assert found == sorted(expected), name
+        assert breaks["rows"].sum() + len(matches) == len(ours) + len(theirs) + 2, name
+        assert matches["signed_minor"].sum() == sum(map(effect, [last, last, *ours, *theirs])) - sum(
+            minor for side in ("ledger", "statement") for minor in breaks[f"{side}_minor"].dropna()
+        ), name
+    # The same ledger, and nothing new: what is open is open still, under the same names.
+    nothing = [without_rows(minor, name=f"{name}.csv", sha256=name, account=name)
+               for name, minor in python_rows(result.proof, "account", "statement_minor")]  # fmt: skip
+    ledger = pd.concat([rows.assign(account=name) for name, (rows, _) in cases.items()], ignore_index=True)
+    again = reconcile(KINDS[kind](ledger), nothing, carry_forward=result.carry_forward)
+    assert again.proof["holds"].all()
+    is_timing = result.breaks["code"] == "timing"
+    assert {*again.breaks["id"]} >= {*result.breaks["id"][~is_timing]}
+    assert len(again.breaks) == len(result.breaks)
+
+
+def test_fees_on_lines_of_their_own_within_the_tolerance_pass_and_the_proof_tells_it():
+    ours, theirs = ledger_of(line("k", 26000), line("k", -389)), statement_of(line("k", 26000, fee_minor=390))
+    result = reconcile(ours, theirs, tolerance=Tolerance(fee_minor=1))
+    assert result.breaks.empty
+    assert result.proof[["holds", "tolerated_minor"]].to_numpy().tolist() == [[True, 1]]
+    assert result.matches["signed_minor"].tolist() == [26000, -389, 25610]
+
+
+def test_what_accepting_another_fee_books_leaves_nothing_open(tmp_path: Path):
+    pair = [line("k", 26000), line("k", -260)]
+    first = partial(reconcile, ledger_of(*pair), statement_of(line("k", 26000, fee_minor=390)))
+    first().decide(tmp_path / "d.csv", who="Ann").decide(first().breaks["id"][0], "accept", why="tariff")
+    decided = first(decisions=tmp_path / "d.csv")
+    booked = decided.journal()
+    names = ("account", "reference", "debit_minor", "credit_minor")
+    assert [*python_rows(booked, *names)] == [(ACCOUNT, "k", 0, 130), ("charges", "k", 130, 0)]
+    told = without_rows(25610, name="february.csv")
+    second = reconcile(ledger_of(*pair, line("k", -130)), told, carry_forward=decided.carry_forward)
+    assert second.breaks.empty
+    assert second.proof["holds"].all()
+    assert [*python_rows(second.closed, "key", "code", "variance_minor")] == [("k", "fee_mismatch", 130)]
+
+
+def test_a_rule_without_a_key_matches_a_payment_with_its_fee_and_its_lines_are_settled():
+    ours = ledger_of(line("booking-1", 26000), line("booking-1", -390), line("last", 7, day=9))
+    told = statement_of(
+        line("x1", 26000, fee_minor=390, description="FOR BOOKING-1"), line("last", 7, day=9)
+    )  # fmt: skip
+    result = reconcile(ours, told, match=[{"on": ["key"]}, {"on": ["key in narrative"]}])
+    assert result.breaks.empty
+    assert result.matched_by == {"key in narrative": 1}
+    by_rule = result.matches[result.matches["rule"] == "key in narrative"]
+    assert by_rule["signed_minor"].tolist() == [26000, -390, 25610]
+    assert len({*by_rule["group"]}) == 1

@@ -65,9 +65,7 @@ def moves(row: Row) -> bool:
     return row["status"] == "completed"
 
 
-def classify(
-    ledger: list[Row], statement: list[Row], *, closing: dict[str, date], by: Asked
-) -> tuple[list[tuple], list[tuple]]:
+def classify(ledger: list[Row], statement: list[Row], *, closing: dict[str, date], by: Asked) -> list[list[tuple]]:
     """The breaks and the matches, each a code or rule, the ledger's rows, the statement's rows, and the variance."""
     breaks, matches = [], []
     groups: dict[tuple, tuple[list, list]] = defaultdict(lambda: ([], []))
@@ -93,7 +91,13 @@ def classify(
         for side in (0, 1):
             alone[side].extend(waiting[side])
     one_sided(alone, ledger, breaks, matches, closing, by)
-    return breaks, matches
+    return [[(said, lines(ours), lines(theirs), *more) for said, ours, theirs, *more in found]
+            for found in (breaks, matches)]  # fmt: skip
+
+
+def lines(rows: list[Row]) -> list[Row]:
+    """The rows, each payment with the fee that is a line of its own as these two."""
+    return [line for row in rows for line in row.get("lines", [row])]
 
 
 def bare(name: str) -> str:
@@ -131,6 +135,9 @@ def one_key(ours: list, theirs: list, breaks: list, matches: list, alone: tuple,
     if agree:
         matches.append((rule_of(*moved), *moved))
         moved = [[], []]
+    elif left and (joined := with_fees(ours, theirs, by)):
+        moved, still = ([[row for row in rows if moves(row) is each] for rows in joined] for each in (True, False))
+        pairs = [*met(moved, "key", *whole), *met(moved, *whole)]
     rest = [moved[side] + still[side] for side in (0, 1)]
     pairs += met(rest, "direction", "amount_minor")
     moved, still = ([[row for row in rows if moves(row) is each] for rows in rest] for each in (True, False))
@@ -155,6 +162,56 @@ def one_key(ours: list, theirs: list, breaks: list, matches: list, alone: tuple,
                 one_pair(*one, breaks, matches, alone, by)
             stands.append(way(row))
     matches += [("nothing_moved", [row], []) for row in still[0] + still[1]]
+
+
+def with_fees(ours: list, theirs: list, by: Asked) -> list[list] | None:
+    """Both sides with a payment and its fee as one row, where they are two; None if there is none."""
+    moved = [[row for row in rows if moves(row)] for rows in (ours, theirs)]
+    found = [fees_of(*moved), fees_of(*moved[::-1])]
+    joined: list[list] = []
+    for mine, rows, other, others in zip(found, (ours, theirs), found[::-1], moved[::-1], strict=True):
+        is_told = other or any(row["fee_minor"] for row in others) or not (others or by.match[1:])
+        fees = {id(fee) for _, fee in mine} if is_told else set()
+        whole = {id(row): fee for row, fee in mine} if is_told else {}
+        joined.append([
+            {**row, "fee_minor": whole[id(row)]["amount_minor"], "lines": [row, whole[id(row)]]}
+            if id(row) in whole else row for row in rows if id(row) not in fees
+        ])  # fmt: skip
+    return joined if any("lines" in row for rows in joined for row in rows) else None
+
+
+def fees_of(rows: list[Row], others: list[Row]) -> list[tuple[Row, Row]]:
+    """Payments of one side without a fee, each with the line that is its fee."""
+    told = [row for row in others if row["fee_minor"] or sort_of(row) == "fee"]
+    most = max((row["fee_minor"] or row["amount_minor"] for row in told), default=0)
+    twins = [(row["direction"], row["amount_minor"]) for row in others if not row["fee_minor"]]
+    lines = []
+    for row in sorted(rows, key=lambda row: (sort_of(row) != "fee", abs(row["amount_minor"] - most))):
+        named = row.get("reverses") or row.get("related")
+        if (row["direction"], row["amount_minor"]) in twins:
+            twins.remove((row["direction"], row["amount_minor"]))
+        elif row["direction"] == "out" and row["amount_minor"] and not row["fee_minor"] and not named:
+            lines += [row] if sort_of(row) in {"fee", "other", None} else []
+    like = [(row["direction"], row["amount_minor"]) for row in told]
+    payments = [row for row in rows if not row["fee_minor"] and sort_of(row) != "fee"]
+    ranks = [[is_like, way] for is_like in (True, False) for way in ("in", "out")]
+    ranked = [row for rank in ranks for row in payments
+              if [(row["direction"], row["amount_minor"]) in like, row["direction"]] == rank]  # fmt: skip
+    pairs: list[tuple[Row, Row]] = []
+    for line in lines:
+        used = [each for pair in pairs for each in pair]
+        for row in ranked if not any(line is each for each in used) else ():
+            limit = row["amount_minor"] if sort_of(line) == "fee" else 4 * most or row["amount_minor"] // 10
+            same = all(row[name] == line[name] for name in ("key", "business_date", "currency"))
+            smaller = line["amount_minor"] < row["amount_minor"] and line["amount_minor"] <= limit
+            if same and smaller and not any(row is each for each in used):
+                pairs.append((row, line))
+                break
+    return pairs
+
+
+def sort_of(row: Row) -> str | None:
+    return row["type"] if "type" in row else row["kind"]
 
 
 def way(row: Row) -> tuple:
@@ -229,7 +286,8 @@ def one_pair(ours: list, theirs: list, breaks: list, matches: list, alone: tuple
     if code:
         breaks.append((code, ours, theirs, None))
     else:
-        matches.append(("key", ours, theirs))
+        has_lines = "lines" in left or "lines" in right
+        matches.append((rule_of(lines(ours), lines(theirs)) if has_lines else "key", ours, theirs))
 
 
 NUMBERS = {
@@ -330,7 +388,7 @@ def lonely(row: Row, side: int, keys: set, closing: dict[str, date]) -> str:
         return "reversed_unmatched"
     if side == 1 and row["type"] == "reversal" and row["related"] and (row["account"], bare(row["related"])) in keys:
         return "reversed_unmatched"
-    if (closing[row["account"]] - row["business_date"]).days < 1:
+    if (closing[row["account"]] - row["business_date"]).days < 1 and sort_of(row) != "fee":
         return "timing"
     if side == 0:
         return "payout_unpaid" if row["kind"] == "payout_paid" else "missing_in_statement"
@@ -354,8 +412,8 @@ def movements() -> dict[str, st.SearchStrategy]:
         "key": st.sampled_from([*(f"k{number}" for number in range(1, 13)), None, "K1", "k 1", " K2", "0k3"]),
         "batch": mostly(None, None, None, "k1", "b1"),
         "when": st.tuples(st.sampled_from([1, 2, 5, 6]), st.sampled_from([0, 10, 16, None])),
-        "direction": mostly("in", "in", "in", "out", "sideways"),
-        "amount_minor": mostly(100, 100, 100, 101, 200, -5),
+        "direction": mostly("in", "in", "out", "out", "sideways"),
+        "amount_minor": mostly(100, 100, 101, 200, 3, 3, -5),
         "fee_minor": mostly(0, 1, -1),
         "currency": mostly("ZMW", "USD", None),
         "status": mostly("completed", "failed", "pending"),
@@ -364,12 +422,13 @@ def movements() -> dict[str, st.SearchStrategy]:
 
 
 LEDGER_ROWS = st.fixed_dictionaries({
-    **movements(), "kind": mostly("funds_secured", "payout_paid"), "reverses": mostly(None, "je_0"),
+    **movements(), "kind": st.sampled_from([None, "funds_secured", "payout_paid"]), "reverses": mostly(None, "je_0"),
     "state": mostly("posted", "in_suspense"),
 })  # fmt: skip
 STATEMENT_ROWS = st.fixed_dictionaries({
-    **movements(), "amount_minor": mostly(100, 100, 100, 101, 200, None),
-    "statement": st.sampled_from(["one.csv", "two.csv"]), "type": mostly("payment", "reversal"),
+    **movements(), "amount_minor": mostly(100, 100, 101, 200, 3, 3, None),
+    "statement": st.sampled_from(["one.csv", "two.csv"]),
+    "type": st.sampled_from(["payment", "payment", "other", "fee", "reversal"]),
     "related": st.sampled_from([None, "k1", "k2", "K 2", "0k3"]), "problem": mostly(None, "unreadable"),
 })  # fmt: skip
 
@@ -394,6 +453,17 @@ def cases(draw: st.DrawFn) -> Case:
     statement = draw(st.lists(STATEMENT_ROWS, min_size=30, max_size=60))
     ours = {"kind": "funds_secured", "reverses": None, "state": "posted"}
     theirs = {"type": "payment", "related": None, "problem": None}
+    for mine, other, own, its in (
+        (ledger, statement, {"kind": None}, theirs | {"statement": "one.csv"}),
+        (statement, ledger, {"type": "fee"}, ours | {"kind": None}),
+    ):
+        # Some payments have a fee on a line of its own, and of these the other side has some with a fee in the column.
+        for place, is_told in draw(st.lists(st.tuples(st.integers(0, 29), st.booleans()), max_size=10)):
+            fee = draw(st.sampled_from([2, 3, 10]))
+            mine.append({**mine[place], **own, "direction": "out", "amount_minor": fee, "fee_minor": 0})
+            if is_told and mine[place]["amount_minor"] is not None:
+                told = {name: mine[place][name] for name in movements()}
+                other.append({**told, "fee_minor": fee - 1, **its})
     for number, account in enumerate(ACCOUNTS):
         ledger.append({**plain(account, number), **ours})
         statement.append({**plain(account, number), **theirs, "statement": "one.csv"})

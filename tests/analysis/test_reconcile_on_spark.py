@@ -108,9 +108,19 @@ def in_two_months(first: Sides, both: Sides, **more: Any) -> tuple[Reconciliatio
 
 
 def test_spark_has_the_same_answers_of_two_months_from_frames_a_file_and_a_table(session: Any, tmp_path: Path):  # noqa: ANN401  not installed everywhere
-    rows = [*movements(89, 1)]
+    # The ledger has a payment and its fee on two lines.
+    paid = next(movements(1, 3)) | {
+        "key": "paid",
+        "direction": "in",
+        "status": "completed",
+        "batch": None,
+        "kind": None,
+    }
+    paid |= {"amount_minor": 26000, "type": "payment", "business_date": date(2026, 1, 2)}
+    lines = [paid | {"fee_minor": 0}, paid | {"amount_minor": 260, "fee_minor": 0, "direction": "out"}]
+    rows = [*movements(89, 1), *lines]
     ledger = ledger_of(*rows).assign(description=pd.array([row["description"] for row in rows], "string"))
-    statement = statement_of(*movements(88, 2), opening=None)
+    statement = statement_of(*movements(88, 2), paid | {"fee_minor": 390}, opening=None)
     # The same lines in two files; each has some of its own.
     again = statement.iloc[::4].assign(statement="again.csv")
     both = pd.concat([statement, again], ignore_index=True).astype(dict(STATEMENT_ROW))
@@ -139,6 +149,7 @@ def test_spark_has_the_same_answers_of_two_months_from_frames_a_file_and_a_table
         "codes": two.breaks["code"].nunique() <= 10,
         "in overlapping files": not one.told_again < two.told_again,
         "keys in two spellings": names.max() < 2,
+        "fees on lines of their own": "paid" not in set(one.breaks.loc[one.breaks["rows"] == 3, "key"]),
         "rows of one key": not one.matches["rule"].isin(["one_to_many", "many_to_one"]).any(),
         "narratives": two.breaks["description"].isna().all(),
         "hashes": one.carry_forward.rows["phone_hash"].nunique() < 2,

@@ -1,1 +1,1 @@
-"""Gives analysts the sandbox's records as tables, and reconciles them with statements; pandas is loaded here."""
+"""Turns the sandbox's records into tables, and reconciles a ledger with statements; importing it loads pandas."""

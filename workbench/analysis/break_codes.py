@@ -1,8 +1,8 @@
 """The codes of breaks: for each code its texts, its place in the order, and the entries that would settle a break.
 
 A pair is a ledger row beside its statement row (`reconcile.breaks`): the ledger's columns begin with `l_`, the
-statement's with `s_`. Texts and entries are made of many pairs at once, column by column. The text of an amount says
-whether the amount is gross, or net of the fee.
+statement's with `s_`. The functions take a table of many pairs and work column by column. The texts say whether an
+amount is gross, or net of the fee.
 """
 
 import json
@@ -40,46 +40,46 @@ LATE_SUCCESS: Final = "late_success"
 REVERSED_UNMATCHED: Final = "reversed_unmatched"
 PAYOUT_UNPAID: Final = "payout_unpaid"
 MATCHED: Final = "matched"
-"""The summary's code of rows that count and are part of no break."""
+"""The code, in the summary, of rows that are part of no break and are not repeated."""
 TOLD_AGAIN: Final = "told_again"
-"""The summary's code of repeated statement lines, which do not count."""
+"""The code, in the summary, of statement lines that repeat an earlier line: they are listed, and add no value."""
 
 WRITE_OFF: Final = "write_off"
 VERDICTS: Final[Mapping[str, str]] = {
     "match": "matched", "accept": "accepted", WRITE_OFF: "written off", "ignore": "ignored",
 }  # fmt: skip
-"""A person's verdict on a break → its words in a sentence. A match also names the other breaks that belong to it."""
+"""A person's verdict on a break → its wording in a sentence. A `match` also names the other breaks of the match."""
 
 _PARTNERS: Final = 10
-"""The most breaks with the opposite amount that are offered as partners of a break."""
+"""The most breaks with the opposite variance that are offered as partners of one break."""
 BUCKETS: Final = {"0\u20131": 1, "2\u20133": 3, "4\u20137": 7, "8\u201330": 30, "31+": None}
-"""The name of each bucket of ages in days, with an en dash as in print → its greatest age; None for no limit."""
+"""Name of an age bucket (days, with an en dash) → its greatest age in days; None for no limit."""
 DAYS: Final = tuple(day_number(date(year, 1, 1)) for year in (1900, 3000))
-"""The first and the last day, counted from 1970, of dates that a spreadsheet or a text can have."""
+"""The limits of valid dates, in days since 1970: 1900-01-01 and 3000-01-01."""
 MOST_MINOR: Final = 10**15
 """The largest amount of a movement, in minor units: thirteen digits before the point, as in a statement's cell."""
 
 Values: TypeAlias = pa.ChunkedArray
-"""A column of a table of pairs, with a value for each pair."""
+"""A column of a table of pairs: one value for each pair."""
 Propose = Callable[[pa.Table], Values]
-"""Takes the pairs of one code, and returns for each the JSON body that posts the proposed entry.
+"""A function from the pairs of one code to the JSON body, for each pair, that posts the proposed entry.
 
-The result is null where no entry fits. In one table either every pair has a statement row, or none has, and `s_no` is
-null in all. In a grouped pair, `reversals` has the bodies that reverse its ledger rows.
+The body is null where no entry fits. In one table either all pairs have a statement row, or none has, and `s_no` is
+null in all. In a grouped pair, the column `reversals` has the bodies that reverse its ledger rows.
 """
 
 
 def bucket_of(age_days: int) -> str:
-    """The name of the bucket (BUCKETS) of an age in days."""
+    """The name, in BUCKETS, of the bucket for an age in days."""
     return next(name for name, last in BUCKETS.items() if last is None or age_days <= last)
 
 
 def partners_of(breaks: "pd.DataFrame", suggested: Iterable[str], names: Iterable[str]) -> dict[str, list[str]]:
-    """The id of each break in `names` → candidates for its partner in a match, best first.
+    """Id of each break in `names` → candidates for its partner in a match, best first.
 
-    A candidate is the id of a break, or several ids with `; ` between them. First come the other breaks of each group
-    in `suggested`, which is a text of ids too. Then, for a break that only one side has, come breaks with the opposite
-    variance in its currency.
+    A candidate is the id of a break, or several ids joined by `; `. First come the breaks that a suggestion groups with
+    the break: each text in `suggested` has the ids of one group, joined in the same way. Then, if only one side has the
+    break, come breaks in its currency with the opposite variance.
     """
     named = [*names]
     mine = breaks[breaks["id"].isin(named) & (breaks["side"] != "both")]
@@ -98,7 +98,7 @@ def partners_of(breaks: "pd.DataFrame", suggested: Iterable[str], names: Iterabl
 
 
 def reasons_of(pairs: pa.Table) -> Values:
-    """The reason of each pair, with its figures. All pairs share one code, and all or none have a statement row."""
+    """The reason of each pair, a sentence with figures. All pairs share one code; all or none have a statement row."""
     mine = "l" if pairs["s_no"].null_count else "s"
     parts = Formatter().parse(BREAK_CODES[pairs["code"][0].as_py()].reason)
     told = [part for literal, name, *_ in parts for part in (literal, _fact(pairs, name, mine) if name else "")]
@@ -108,7 +108,7 @@ def reasons_of(pairs: pa.Table) -> Values:
 
 
 def settlement_of(code: str, account: str = "") -> str:
-    """The advice to a person on how to settle a break of this code; it names whom to ask, by the account's prefix."""
+    """Advice to a person on how to settle breaks of this code; the account's prefix decides whom to ask."""
     whom = next((who for prefix, who in _WHOM.items() if account.startswith(prefix)), "the operator or the bank")
     return BREAK_CODES[code].settlement.format(whom=whom)
 
@@ -131,16 +131,16 @@ def proposals_of(pairs: pa.Table) -> Values:
 
 
 def _fact(pairs: pa.Table, name: str, mine: str) -> Values:
-    """The fact `name` of each pair as text, for its reason; an amount is in major units with its currency.
+    """The value of the fact `name` of each pair, as text for its reason; amounts are in major units with the currency.
 
-    `mine` is the side that the reason is about: `l` for the ledger, `s` for the statement. `…_off` is the difference
-    between the sides. A name without a side means the side `mine`.
+    `mine` is the side that the reason is about: `l` for the ledger, `s` for the statement. A fact `…_off` is the
+    difference between the sides. A fact whose name has no side is read from the side `mine`.
     """
     side, _, field = _FACTS.get(name, name).format(mine).partition("_")
     if name == "days_off":
         return pc.abs(pc.subtract(pairs["l_day"], pairs["s_day"]))
     if field == "off":
-        return _money(pc.abs(_apart(pairs, side)), _currency(pairs, "s"))
+        return _money(pc.abs(_statement_less_ledger(pairs, side)), _currency(pairs, "s"))
     if field in _SORTS:
         minor = pairs[f"{side}_{field}"]
         text = _money(minor, _currency(pairs, side))
@@ -157,7 +157,7 @@ _FACTS: Final = {
     "ledger": "l_signed", "statement": "s_signed", "moved": "{}_signed", "variance_off": "signed_off",
     **{name: f"{{}}_{name}" for name in ("key", "day", "refers", "problem")},
 }  # fmt: skip
-"""A fact of a reason → the column that has it, after the prefix of its side."""
+"""Name of a fact → the column that has it; `{}` stands for the side's prefix, `l` or `s`."""
 _SORTS: Final = {"amount": " gross", "signed": " net", "fee": ""}
 
 
@@ -168,7 +168,7 @@ def _joined(*parts: str | Values) -> Values:
 
 
 def has_key(key: str | None) -> bool:
-    """True for a key from the file; False for None, and for a made key, which says nothing to a person."""
+    """True for a key that a file gave; False for None, and for a key that the reader made up (MADE)."""
     return key is not None and not key.startswith(MADE)
 
 
@@ -176,7 +176,7 @@ KEYLESS: Final = "a row without a key"
 
 
 def _currency(pairs: pa.Table, *sides: str) -> Values:
-    """The currency of the first side that names one: these sides, then the ledger, then the statement."""
+    """The currency of each pair, from the first side that names one: `sides`, then the ledger, then the statement."""
     told = [pairs[f"{side}_currency"] for side in (*sides, "l", "s")]
     return pc.coalesce(*(pc.if_else(pc.equal(currency, ""), None, currency) for currency in told), told[-1])
 
@@ -186,13 +186,13 @@ def _money(amounts: Values, currencies: Values) -> Values:
     return pa.array([money_text(minor, currency) for minor, currency in both], pa.string())
 
 
-def _apart(pairs: pa.Table, field: str) -> Values:
-    """The statement's value less the ledger's; a missing row counts as 0."""
+def _statement_less_ledger(pairs: pa.Table, field: str) -> Values:
+    """The statement's value of `field` less the ledger's, for each pair; a missing row counts as 0."""
     return pc.subtract(*(pairs[f"{side}_{field}"].fill_null(0) for side in ("s", "l")))
 
 
 def _problems(pairs: pa.Table, mine: str) -> Values:
-    """The reason why each row is unusable: the problem that the reader reported, or the missing and wrong fields."""
+    """The reason why each row of the side `mine` is unusable: the reader's problem, or the missing and wrong fields."""
     fields = {"key": "key", "amount": "amount", "fee": "fee", "currency": "currency", "day": "business date"}
     names, told = ("problem", *fields, "direction", "status"), []
     for values in zip(*(pairs[f"{mine}_{name}"].to_pylist() for name in names), strict=True):
@@ -215,10 +215,10 @@ def _problems(pairs: pa.Table, mine: str) -> Values:
 def _body(
     pairs: pa.Table, recipe: str | Values, amount: str | Values, text: str, **more: str | int | Values | None
 ) -> Values:
-    """The JSON body of the operation that posts an entry; null where there is no recipe.
+    """The JSON body, for each pair, of the request that posts an entry; null where the column `recipe` is null.
 
-    `text` is a template over columns of the pairs, and describes the entry. The amount and the further fields are
-    columns, or names of columns.
+    `recipe` is the name of a kind of entry, or a column of names. `text` is a template over columns of the pairs and
+    gives the entry's description. `amount` and the further fields in `more` are columns, names of columns, or numbers.
     """
     fields = {
         "recipe": recipe, "amount_minor": amount, "fee_minor": 0, "currency": _currency(pairs),
@@ -235,7 +235,7 @@ def _body(
 
 
 def _json(value: str | int | Values | None) -> str | Values:
-    """JSON text of a value, or of each value of a column."""
+    """The value as JSON text; for a column, the JSON text of each of its values."""
     if value is None or isinstance(value, str | int):
         return json.dumps(value)
     if not pa.types.is_string(value.type):
@@ -246,11 +246,11 @@ def _json(value: str | int | Values | None) -> str | Values:
 
 
 _ESCAPED: Final = r'[^ -~]|["\\]'
-"""A pattern of the characters that JSON in ASCII escapes."""
+"""A pattern for the characters that ASCII JSON escapes."""
 
 
 def _at(pairs: pa.Table) -> Values:
-    """The moment of the statement's row as RFC 3339; null if the row has no moment, or one outside of DAYS."""
+    """The moment of each statement row in RFC 3339; null if the row has no moment, or one outside of DAYS."""
     at, (first, last) = pairs["s_at"], (day * DAY_MS for day in DAYS)
     is_known = pc.and_(pc.greater_equal(at, first), pc.less(at, last))
     text = pc.if_else(is_known, at, None).cast(pa.timestamp("ms")).cast(pa.string())
@@ -268,10 +268,10 @@ def _booked(
 UNKNOWN: Final = ("unknown_credit", "unknown_debit")
 _ROUNDED: Final = ("rounded_up", "rounded_down")
 _FEE: Final = ("fee_lowered", "fee_raised")
-"""Pairs of recipes: for an account's gain, then for its loss. A lower fee raises the account."""
+"""In UNKNOWN, _ROUNDED and _FEE: the recipe for a gain of the account, then for a loss. A lower fee is a gain."""
 _OF_KIND: Final = {"fee": _FEE, "rounding": _ROUNDED}
 KINDS: Final = (*_OF_KIND, "interest")
-"""The kinds of money that are known; any other kind is only a name for unknown money."""
+"""Values of a rule's `kind` that have a meaning; any other text only labels unknown money."""
 
 
 def as_kind(proposal: str, kind: str) -> str:
@@ -292,9 +292,9 @@ def as_kind(proposal: str, kind: str) -> str:
 
 
 def _net(recipes: tuple[str, str], pairs: pa.Table, amount: Values, **more: str) -> Values:
-    """Proposes to book a gain by the first recipe and a loss by the second; proposes nothing for an amount of 0.
+    """Proposes to book a gain by the first recipe or a loss by the second; proposes nothing for an amount of 0.
 
-    `amount` has the gain of each pair in minor units; `more` are further fields of the body.
+    `amount` has the gain of each pair in minor units, negative for a loss; `more` has further fields of the body.
     """
     up, down = recipes
     recipe = pc.if_else(pc.equal(amount, 0), None, pc.if_else(pc.greater(amount, 0), up, down))
@@ -302,7 +302,7 @@ def _net(recipes: tuple[str, str], pairs: pa.Table, amount: Values, **more: str)
 
 
 def reverse(pairs: pa.Table, **more: str) -> Values:
-    """The JSON body of the proposal that reverses the ledger entry of each pair."""
+    """Proposes to reverse the ledger entry of each pair; `more` replaces fields of the JSON body."""
     more = {"fee_minor": "l_fee", "entry": "l_entry", **more}
     return _body(pairs, "reversed", "l_amount", "Reverses {l_entry}: {code}", **more)
 
@@ -319,9 +319,9 @@ def _book(pairs: pa.Table) -> Values:
 def _book_difference(pairs: pa.Table) -> Values:
     """Proposes to book the statement's amount less the ledger's.
 
-    Up to half a major unit is booked as rounding, more as unknown money.
+    A difference of up to half a major unit is booked as rounding, a larger one as unknown money.
     """
-    more = _apart(pairs, "amount")
+    more = _statement_less_ledger(pairs, "amount")
     amount = pc.if_else(pc.equal(pairs["s_direction"], "in"), more, pc.negate(more))
     units = pa.array([10 ** decimals_of(currency) for currency in pairs["s_currency"].to_pylist()], pa.int64())
     # Up to half a kwacha is taken for rounding, or half of another currency's major unit.
@@ -331,16 +331,16 @@ def _book_difference(pairs: pa.Table) -> Values:
 
 def _book_fee(pairs: pa.Table) -> Values:
     """Proposes to book the difference between the statement's fee and the ledger's."""
-    return _net(_FEE, pairs, pc.negate(_apart(pairs, "fee")))
+    return _net(_FEE, pairs, pc.negate(_statement_less_ledger(pairs, "fee")))
 
 
 def _book_fee_anew(pairs: pa.Table) -> Values:
-    """Proposes to book the difference between the net amounts as a fee, under the statement's reference."""
-    return _net(_FEE, pairs, _apart(pairs, "signed"), reference="s_key")
+    """Proposes to book the difference between the sides' net amounts as a fee, under the statement's reference."""
+    return _net(_FEE, pairs, _statement_less_ledger(pairs, "signed"), reference="s_key")
 
 
 def _post_anew(pairs: pa.Table) -> Values:
-    """Proposes to post the entry again, under the statement's reference."""
+    """Proposes to post the ledger's entry again, under the statement's reference."""
     text = "{l_entry} under the statement's reference {s_key}"
     more = {"fee_minor": "l_fee", "reference": "s_key", "entry": "l_entry", "occurred_at": _at(pairs)}
     return _body(pairs, "reposted", "l_amount", text, **more)
@@ -349,7 +349,7 @@ def _post_anew(pairs: pa.Table) -> Values:
 def _follow_statement(pairs: pa.Table) -> Values:
     """Proposes to reverse a row that only the ledger has.
 
-    For a row, or the sum of a batch, that only the statement has, proposes to book it.
+    Proposes to book a row, or the sum of a batch, that only the statement has.
     """
     if pairs["s_no"].null_count:
         return pc.coalesce(pairs["reversals"], reverse(pairs))
@@ -358,10 +358,10 @@ def _follow_statement(pairs: pa.Table) -> Values:
 
 
 def _follow_reversal(pairs: pa.Table) -> Values:
-    """Proposes the reversal of a row that only the ledger has.
+    """Proposes to reverse a row that only the ledger has.
 
-    For a reversal on the statement, proposes the mirror of the reversed entry or, if that entry is unknown, books the
-    row.
+    For a reversal that only the statement has, proposes to reverse the ledger entry that it names; if the ledger has no
+    such entry, proposes to book the row.
     """
     if pairs["s_no"].null_count:
         return pc.coalesce(pairs["reversals"], reverse(pairs))
@@ -370,7 +370,10 @@ def _follow_reversal(pairs: pa.Table) -> Values:
 
 
 def _book_kept_fee(pairs: pa.Table) -> Values:
-    """Proposes to book again the part of the fee that the operator kept: a reversing entry gives back the whole fee."""
+    """Proposes to book the part of a reversed payment's fee that the operator kept.
+
+    The reversing entry, which stands before it, gives back the whole fee.
+    """
     kept = pc.add(pairs["s_signed"], pairs["reversed_signed"])
     return _net(_FEE, pairs, pc.if_else(pc.is_valid(pairs["reversed_entry"]), kept, None))
 
@@ -384,10 +387,11 @@ STATEMENT, BOOKS = "statement", "books"
 
 
 class Item(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The words for a code's breaks that raise a balance and, if they differ, for those that lower it.
+    """The line of an account's reconciliation that lists breaks of one code.
 
-    `adjusts` is the balance that a break adjusts: the constant STATEMENT or BOOKS. None stands for the side that lacks
-    the row.
+    `plus` is its text for breaks that raise the balance, `less` for those that lower it, if that text differs.
+    `adjusts` is the balance that the line adjusts: the constant STATEMENT or BOOKS. None stands for the balance of the
+    side that lacks the row.
     """
 
     plus: str
@@ -398,19 +402,20 @@ class Item(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class BreakCode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The texts for breaks of one code.
 
-    `meaning` explains the code in a report. `reason` is a template over the facts of a break, and `settlement` advises
-    a person: `settlement_of` fills in whom to ask. In an account's reconciliation the breaks are an `item`.
+    `meaning` explains the code in a report. `reason` is a template over the facts of a break. `settlement` advises a
+    person; `settlement_of` fills in whom to ask. `item` is the line under which an account's reconciliation lists the
+    breaks.
     """
 
     meaning: str
     reason: str
     settlement: str
     item: Item | None = None
-    """None if the item depends on the side that lacks the row: outstanding, or not booked."""
+    """None for rows without a partner: the side that lacks them decides the line, `outstanding` or `not booked`."""
 
 
 BREAK_CODES: Final = msgspec.convert(read_toml(Path(__file__).with_suffix(".toml").read_bytes()), dict[str, BreakCode])
-"""BreakCodes in the order in which the rules give them; all that depends on a code is derived from this table."""
+"""Code → its texts, in the order in which the rules try the codes. All else about codes is derived from this table."""
 CODES: Final = tuple(BREAK_CODES)
 _PROPOSED: Final[Mapping[str, Sequence[Propose]]] = {
     DUPLICATE["ledger"]: (reverse,),
@@ -421,7 +426,7 @@ _PROPOSED: Final[Mapping[str, Sequence[Propose]]] = {
     "fee_mismatch": (_book_difference, _book_fee),
     "date_mismatch": (partial(_booked, recipe="redated", amount="l_amount", entry="l_entry"),),
     WRONG_REFERENCE: (partial(reverse, reference="l_key"), _post_anew, _book_fee_anew),
-    BATCH_MISMATCH: (lambda pairs: _net(UNKNOWN, pairs, _apart(pairs, "signed")),),
+    BATCH_MISMATCH: (lambda pairs: _net(UNKNOWN, pairs, _statement_less_ledger(pairs, "signed")),),
     MISSING["ledger"]: (_follow_statement,),
     MISSING["statement"]: (_follow_statement,),
     LATE_SUCCESS: (
@@ -445,4 +450,4 @@ _PROPOSED: Final[Mapping[str, Sequence[Propose]]] = {
         ),
     ),
 }
-"""Code → the entries that settle its breaks, in the order in which they are posted; without a line, none does."""
+"""Code → the functions that propose the entries for its breaks, in posting order; other codes propose no entry."""

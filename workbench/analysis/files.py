@@ -1,4 +1,4 @@
-"""Writes tables to Parquet and CSV, and reads them back without loss; names the line of the first fault in a CSV."""
+"""Writes tables to Parquet and CSV and reads them back without loss; errors name the first faulty line of a CSV."""
 
 import codecs
 import csv
@@ -20,7 +20,7 @@ from workbench.errors import ReportRefused
 
 PARQUET, CSV = ".parquet", ".csv"
 NUMBER_FORMATS: Final = ("#,##0", *(f"#,##0.{'0' * decimals}" for decimals in range(1, 5)))
-"""A spreadsheet's formats of amounts, by the currency's number of decimals."""
+"""Spreadsheet formats of amounts; the index is the currency's number of decimals."""
 _MOST_SHOWN: Final = 40
 _OTHER_DELIMITERS: Final = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _DAY: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -32,11 +32,11 @@ _WRITTEN: Final[Mapping[pa.DataType, tuple[str, str]]] = {
         "a moment with its zone, such as 2026-01-31T08:00:00Z or 2026-01-31T10:00:00+02:00",
     ),
 }
-"""Type → the pattern of its cells, and the words for a cell that must match and does not."""
+"""Column type → the pattern that its cells in a CSV must match, and the words for such a cell in an error."""
 
 
 def _fault_of(path: Path, schema: pa.Schema) -> str | None:
-    """The first fault of a file that Arrow rejected; None if the csv module finds no fault either."""
+    """Describes the first fault of a CSV file that Arrow rejected; None if the csv module finds no fault."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as handle:
             return _fault(csv.reader(handle), schema)
@@ -47,7 +47,7 @@ def _fault_of(path: Path, schema: pa.Schema) -> str | None:
 
 
 def _missing(found: Sequence[str], schema: pa.Schema) -> str | None:
-    """Names the missing columns and the present ones; None if no column is missing."""
+    """A text with the missing columns and those `found`; None if no column of `schema` is missing."""
     missing = [name for name in schema.names if name not in found]
     listed = ", ".join(name[:_MOST_SHOWN] for name in found[:_MOST_SHOWN])
     return f"it has no column {', '.join(missing)}; it has {listed}" if missing else None
@@ -75,11 +75,11 @@ def _fault(rows: Iterator[list[str]], schema: pa.Schema) -> str | None:
 
 
 def write(rows: pd.DataFrame, path: Path | str, columns: Columns, *, marked: bool = False) -> None:
-    """Write a table of these columns, by the path's ending.
+    """Writes `rows`, with these columns, to a .parquet or .csv file.
 
-    In CSV every text is in quotes and a null is an empty cell without quotes, amounts are whole minor units, moments
-    UTC. With `marked`, the file begins with the byte-order mark of UTF-8, without which spreadsheets assume their own
-    code page. Raises ValueError: another ending than .parquet or .csv, or a column that is missing.
+    In CSV, every text is in quotes and a null is an empty cell without quotes; amounts are whole minor units, moments
+    UTC. With `marked`, a CSV begins with the byte-order mark of UTF-8; without the mark, spreadsheets assume another
+    encoding. Raises ValueError: another ending than .parquet or .csv, or a missing column.
     """
     target, table = Path(path), untyped(rows, columns)
     if _ending(target) == PARQUET:
@@ -91,9 +91,9 @@ def write(rows: pd.DataFrame, path: Path | str, columns: Columns, *, marked: boo
 
 
 def read(path: Path | str, columns: Columns) -> pd.DataFrame:
-    """The table of these columns in a file, with its types.
+    """Reads a table with these columns and types from a .parquet or .csv file.
 
-    Raises ValueError: another ending than .parquet or .csv, or the file is no table of these columns.
+    Raises ValueError: another ending, or a file that is no table with these columns.
     """
     return typed([_table_in(Path(path), schema_of(columns))], columns)
 
@@ -139,10 +139,10 @@ def _ending(path: Path) -> str:
 
 @contextmanager
 def written_whole(path: Path, *, makes_folder: bool = False) -> Iterator[Path]:
-    """Yields a temporary path, whose file replaces `path` if the block succeeds; otherwise the old file stays.
+    """Yields a temporary path; if the block succeeds, its file replaces `path`, otherwise the old file stays.
 
-    `makes_folder` creates the folder of `path` if it is missing.
-    Raises ReportRefused: there is no such folder, or the file cannot be written.
+    `makes_folder` creates the folder of `path` if it is missing. Raises ReportRefused: the folder does not exist, or
+    the file cannot be written.
     """
     unfinished = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
     try:

@@ -1,4 +1,4 @@
-"""Turns records into tables with declared columns and types, and back: Arrow tables, and DataFrames to work with."""
+"""Converts records into Arrow tables and DataFrames with declared columns and types, and back."""
 
 import ctypes
 import os
@@ -25,17 +25,17 @@ ARROW: Final[Mapping[str, pa.DataType]] = {
     MOMENT: pa.timestamp("ms", "UTC"),
     DAY: pa.date32(),
 }
-"""pandas type → Arrow type. A category is text in Arrow, since only the whole table has all its values."""
+"""pandas type → Arrow type. A category becomes text, since only the whole table knows all its values."""
 
 _EXACT, _FULL = ("int64", "Int64", "bool"), ("int64", "bool")
-"""Types whose columns are read without pandas' conversions; and types whose columns hold no nulls."""
+"""_EXACT: types of columns that are read without pandas' conversions. _FULL: types of columns that hold no nulls."""
 _FEW_TEXTS = ("statement", "account", "words", "phone", "phone_hash")
 _MOST_IN_A_DICTIONARY: Final = 1 << 18
-"""The most texts in a dictionary: a reader that takes a table in pieces gets the whole dictionary with each piece."""
+"""The most texts in a dictionary: a reader of a table in chunks gets the whole dictionary with each chunk."""
 _MUCH_BYTES: Final = 1 << 24
-"""The peak memory of Arrow, in bytes, below which nothing is released: releasing would take longer than reading."""
+"""Peak memory of Arrow, in bytes, below which nothing is released: releasing would take longer than reading did."""
 _BATCH_ROWS = 20_000
-"""The most rows that are Python objects at a time; a table may have ten million."""
+"""The most rows that exist as Python objects at a time; a table may have ten million."""
 
 
 def schema_of(columns: Columns) -> pa.Schema:
@@ -55,7 +55,7 @@ def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pa.Table:
 
 
 def arranged(given: Mapping[str, pa.Array | pa.ChunkedArray], columns: Columns) -> pa.Table:
-    """Arrow columns as a table of these types. Moments may be integers of milliseconds, dates integers of days."""
+    """Combines Arrow columns into a table with these types; moments may be integers of milliseconds, dates of days."""
     schema = schema_of(columns)
     whole = {field.name: given[field.name] for field in schema}
     days = {name: whole[name].cast(pa.int32()) for name, kind in columns.items() if kind == DAY}
@@ -74,7 +74,7 @@ def _empty(columns: tuple[tuple[str, str], ...]) -> pd.DataFrame:
 
 
 def typed(pages: Iterable[pa.Table], columns: Columns) -> pd.DataFrame:
-    """Arrow tables, one after the other, as a DataFrame with exactly these columns and types."""
+    """Arrow tables with the same columns, concatenated into a DataFrame with exactly these columns and types."""
     schema = schema_of(columns)
     left = [dict(zip(page.column_names, page.columns, strict=True)) for page in pages]
     del pages  # each column is freed when it is done
@@ -88,14 +88,14 @@ def typed(pages: Iterable[pa.Table], columns: Columns) -> pd.DataFrame:
 
 
 def in_one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """A column as one array, which is a copy only if the column has several pieces."""
+    """The column as one array; copies only if the column has several chunks."""
     if isinstance(column, pa.Array):
         return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def compact(given: pa.Table | Mapping[str, pa.Array], columns: Columns) -> pa.Table:
-    """The table in little memory: repetitive text columns become dictionaries, empty ones share one array of nulls."""
+    """The table in less memory: repetitive text columns become dictionaries, empty columns share one array of nulls."""
     schema = schema_of(columns)
     made: dict[str, pa.Array | pa.ChunkedArray] = {}
     nothing = pa.nulls(len(given[schema.names[0]]), pa.string())
@@ -113,14 +113,14 @@ def compact(given: pa.Table | Mapping[str, pa.Array], columns: Columns) -> pa.Ta
 
 
 def with_column(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) -> pa.Table:
-    """The table with this column, which replaces the column of its name or becomes the last."""
+    """The table with `column` in place of the column of that name, or as its last column."""
     if name in table.column_names:
         return table.set_column(table.column_names.index(name), name, column)
     return table.append_column(name, column)
 
 
 def release_unused() -> None:
-    """Returns to the system the memory that Arrow no longer uses but would keep.
+    """Returns to the operating system the memory that Arrow no longer uses but would keep.
 
     Does nothing until Arrow has once held 16 MiB in this process.
     """
@@ -134,7 +134,7 @@ def release_unused() -> None:
 
 @contextmanager
 def releasing() -> Iterator[None]:
-    """Releases unused memory when a reader is done, also after a file that it refuses."""
+    """Calls `release_unused` when the block ends, also if it raises."""
     try:
         yield
     finally:
@@ -153,7 +153,7 @@ def _column(values: pa.ChunkedArray, kind: str) -> Any:  # noqa: ANN401  an arra
 
 
 def python_rows(rows: pd.DataFrame, *names: str) -> Iterator[tuple[Any, ...]]:
-    """Yields the rows of these columns as Python values: whole numbers stay whole, a missing value is None."""
+    """Yields the named columns of each row as Python values: integers stay integers, a missing value is None."""
     for start in range(0, len(rows), _BATCH_ROWS):
         batch = (rows[name].iloc[start : start + _BATCH_ROWS] for name in names)
         yield from zip(*(pa.array(column, from_pandas=True).to_pylist() for column in batch), strict=True)
@@ -191,7 +191,7 @@ def untyped(rows: pd.DataFrame, columns: Columns) -> pa.Table:
 
 
 def money(rows: pd.DataFrame) -> pd.DataFrame:
-    """A copy of a table for reading: every `…_minor` becomes text in major units, without the ending.
+    """A copy of a table for reading: every column `…_minor` becomes text in major units and loses the ending.
 
     15000 of ZMW is "150.00", 123450 "1,234.50"; 15000 of UGX, which has no decimals, is "15,000". Calculate with the
     original table.

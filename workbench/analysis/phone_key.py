@@ -1,7 +1,7 @@
-"""The phone key of a ledger: customers' numbers are compared by keyed hash, and shown, saved and carried masked.
+"""The phone key of a ledger: customers' numbers are compared by keyed hashes, and displayed and stored masked.
 
-All numbers of nine digits can be tried in a short time, so a hash without a key would hide nothing. Only its owner can
-read the key's file, which is kept away from the carry-forward and used again each period.
+Somebody could try all numbers of nine digits in a short time, so a hash without a key would hide nothing. Only its
+owner can read the key's file, which is kept outside of the carry-forward and used again each period.
 """
 
 import hmac
@@ -24,19 +24,19 @@ from workbench.errors import PhoneKeyRefused
 from workbench.visible import pasted
 
 _LEAST, _MOST = 32, 4_096
-"""The least and the most bytes of a key; a longer file is no key."""
+"""The least and the most bytes of a key; a shorter or longer file is refused."""
 _SHA256_BLOCK: Final = 64
 _OWNER_ALONE: Final = 0o600
 _OTHERS: Final = 0o077
 _WINDOWS: Final = os.name == "nt"
-OF: Final = ":"
-"""Separates the id of the key from the hash: only hashes under one key can be compared."""
+HASH_SEPARATOR: Final = ":"
+"""Separates the key's id from the hash. Only hashes made with one key can be compared."""
 _MADE: Final[set[Path]] = set()
-"""The key files that this process has created, to be reported: a mistyped name creates a file."""
+"""The key files that this process has created. A note reports them, since a mistyped name creates a file."""
 
 
 class PhoneKey:
-    """A secret key. `id` tells two keys apart; `made` is the key's file if this process created it, else None."""
+    """A secret key. `id` identifies it; `made` is the key's file if this process created it, else None."""
 
     def __init__(self, secret: bytes, path: Path | None = None) -> None:
         self._secret = secret
@@ -44,12 +44,12 @@ class PhoneKey:
         self.id = hmac.digest(secret, b"the id of this key", "sha256")[:4].hex()
 
     def hash_of(self, text: str) -> str | None:
-        """The key's id, a colon and the hash of an unmasked number in any spelling; None for any other text."""
+        """The key's id, a colon and the hash of an unmasked number in any format; None for any other text."""
         found = phone_hash(text, self._secret)
-        return found and f"{self.id}{OF}{found}"
+        return found and f"{self.id}{HASH_SEPARATOR}{found}"
 
     def hashes_of(self, digits: pa.Array) -> pa.Array:
-        """The `hash_of` each of many Zambian mobile numbers, in their order; each number is given as nine digits."""
+        """The `hash_of` each of many Zambian mobile numbers, in order; each number is given as its last nine digits."""
         # HMAC by its definition: both keyed states are made once, a third of the time of a call for each number.
         key = self._secret if len(self._secret) <= _SHA256_BLOCK else sha256(self._secret).digest()
         block = key.ljust(_SHA256_BLOCK, b"\0")
@@ -63,7 +63,7 @@ class PhoneKey:
         letters = b"".join(digests).hex().encode()
         ends = np.arange(0, len(letters) + 1, 2 * HASH_BYTES, dtype=np.int32)
         hashes = pa.StringArray.from_buffers(len(digests), pa.py_buffer(ends), pa.py_buffer(letters))
-        return pc.binary_join_element_wise(f"{self.id}{OF}", hashes, "")
+        return pc.binary_join_element_wise(f"{self.id}{HASH_SEPARATOR}", hashes, "")
 
     @property
     def of_rows(self) -> str:
@@ -97,7 +97,7 @@ def key_from(given: str | Path | bytes | None) -> PhoneKey:
 
 
 def refuse_within(key: Path, folders: Iterable[Path]) -> None:
-    """Raises PhoneKeyRefused: the key is inside one of these folders, which are carried forward."""
+    """Raises PhoneKeyRefused: the key is inside one of these folders, which hold a carry-forward."""
     for folder in folders:
         if key.resolve().is_relative_to(folder.resolve()):
             raise PhoneKeyRefused(
@@ -107,10 +107,10 @@ def refuse_within(key: Path, folders: Iterable[Path]) -> None:
 
 
 def refuse_another(key: Path, hashes: Iterable[object]) -> None:
-    """Raises PhoneKeyRefused: the file `key` is missing, and a new key could not match `hashes` of earlier runs."""
-    known = [text for text in map(str, hashes) if OF in text]
+    """Raises PhoneKeyRefused: no file is at `key`, and a new key could not be compared with the earlier `hashes`."""
+    known = [text for text in map(str, hashes) if HASH_SEPARATOR in text]
     if known and not key.exists():
-        of = " and ".join(sorted({text.partition(OF)[0] for text in known}))
+        of = " and ".join(sorted({text.partition(HASH_SEPARATOR)[0] for text in known}))
         raise PhoneKeyRefused(
             f"There is no key {key}, and {len(known):,} numbers brought forward are hashed under the key {of}.",
             hint="Check the name. If the key is lost, a run without --carry-forward creates a new one.",
@@ -150,7 +150,7 @@ def _read(path: Path) -> bytes:
 
 
 def _make(path: Path) -> None:
-    """Write a random key to a new file, whole or not at all. Raises OSError: the file exists or cannot be written."""
+    """Writes a random key to a new file, completely or not at all. Raises OSError: the file exists or writing fails."""
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ALONE)

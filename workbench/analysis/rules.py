@@ -1,6 +1,6 @@
-"""The rules that people declare: how an account's rows are matched, and how a break's money is named or decided.
+"""The rules that users declare: how an account's rows are matched, and how the money of a break is named or decided.
 
-Layouts, files of rules and calls declare them. Patterns are run by RE2 alone, so that no pattern takes for ever.
+Layouts, rule files and arguments declare them. Patterns run on RE2 only, so that no pattern takes exponential time.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ _MOST_DAYS: Final = 366
 LONGEST_PATTERN: Final = 500
 """The most characters of a pattern."""
 EXPECTED, TOLERATED = "expected", "tolerated"
-"""The verdicts of rules."""
+"""The verdicts that a user's rule can give a break."""
 _SHOWN: Final = 60
 _EXAMPLE: Final = 'match = [{ on = ["key"] }, { on = ["amount"], days = 3 }]'
 
@@ -103,7 +103,7 @@ WITHOUT_KEYS: Final = (BY_KEY, MatchRule(on=(AMOUNT,), days=2))
 
 
 def match_rules(given: object) -> MatchRules:
-    """The rules of one account, `given` as a list: a rule by key comes first, added if missing. Empty for no rules.
+    """The rules of one account, from a list. A rule by key is put first if missing; an empty list gives no rules.
 
     Raises ValueError: no list of rules, or a rule by key after another rule. Its message has no subject: the caller
     puts the name of the field before it, as in `match has a rule by key after another`.
@@ -120,7 +120,7 @@ def match_rules(given: object) -> MatchRules:
 
 
 def by_account(given: object) -> Mapping[str, MatchRules]:
-    """Account → its rules, `given` as such a mapping, where `*` stands for anything, or as one list for all accounts.
+    """Account → its rules, from such a mapping (`*` stands for any text), or from one list for all accounts.
 
     Raises ValueError: see match_rules.
     """
@@ -129,12 +129,12 @@ def by_account(given: object) -> Mapping[str, MatchRules]:
 
 
 def rules_of(account: str, declared: Mapping[str, MatchRules]) -> MatchRules:
-    """The rules of the first name that fits the account; empty if no name fits."""
+    """The rules under the first name in `declared` that fits the account; empty if no name fits."""
     return next((rules for name, rules in declared.items() if fnmatchcase(account, name)), ())
 
 
 def refusal(pattern: str) -> str:
-    """The reason why a pattern cannot be used, as the end of a sentence; empty if it can be used."""
+    """Explains, as the end of a sentence, why a pattern cannot be used; empty if it can."""
     if len(pattern) > LONGEST_PATTERN:
         return f"has {len(pattern):,} characters; a pattern has at most {LONGEST_PATTERN}"
     try:
@@ -147,9 +147,9 @@ def refusal(pattern: str) -> str:
 
 
 class Input(NamedTuple):
-    """A source: `side` is `decisions` or `rules`, `rows` the number of its decisions or rules (of `match`: accounts).
+    """A source of decisions or rules. `side` is `decisions` or `rules`; `rows` counts them, or the accounts of `match`.
 
-    The SHA-256 is of a file's bytes, or of the call's match rules as text; None for a DataFrame.
+    `sha256` is the SHA-256 of a file's bytes, or of the argument `match` as text; None for a DataFrame.
     """
 
     side: str
@@ -205,7 +205,7 @@ class Rule:
 
     @property
     def verdict(self) -> str | None:
-        """The verdict that the rule gives a break; None if the rule decides nothing."""
+        """The verdict that the rule gives to breaks; None if it gives none."""
         return EXPECTED if self.expected else TOLERATED if self.tolerated else None
 
     def fits(self, breaks: pd.DataFrame) -> pd.Series:
@@ -270,7 +270,7 @@ def _rule(number: int, given: Mapping[str, Any], file: str) -> Rule:
 
 
 def ruled(breaks: pd.DataFrame, rules: Sequence[Rule]) -> pd.DataFrame:
-    """The breaks with the name of the first rule that fits each, and with that rule's verdict and proposal."""
+    """The breaks with the name, the verdict and the proposal of the first rule that fits each break."""
     if not rules:
         return breaks
     made, free = breaks.copy(), pd.Series(data=True, index=breaks.index)
@@ -305,7 +305,7 @@ def unknown_kinds(breaks: pd.DataFrame, rules: Sequence[Rule]) -> Iterator[str]:
 
 
 def content_of(given: object, what: str) -> tuple[Path, bytes]:
-    """The path and the bytes of a file. Raises ReconcileRefused: it cannot be read; `what` names it in the message."""
+    """The path and the bytes of a file. Raises ReconcileRefused: reading fails; the message calls the file `what`."""
     if not isinstance(given, str | Path):
         raise ReconcileRefused(f"Give the path of the {what}, not a {type(given).__name__}.")
     path = Path(given)

@@ -1,4 +1,4 @@
-"""A sandbox's records as DataFrames: the ledger, and a merchant's payments, refunds, payouts, events and deliveries."""
+"""The records of a sandbox as DataFrames: the ledger, and a merchant's payments, refunds, payouts and events."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -40,10 +40,10 @@ def _minor(amount: Decimal | int, currency: str) -> int:
 
 
 class Tables:
-    """One merchant's records, oldest first, read anew each time and page by page.
+    """The records of one merchant, oldest first. Every access reads them anew, page by page.
 
-    Amounts are int64 in minor units with the currency beside them, moments UTC, `business_date` the day in
-    Lusaka, phones masked.
+    Amounts are int64 in minor units, with the currency in a column beside them; moments are UTC, `business_date` is the
+    day in Lusaka, and phones are masked.
     """
 
     def __init__(self, client: PaymentsClient, control: SandboxControl) -> None:
@@ -60,12 +60,12 @@ class Tables:
 
     @property
     def charges(self) -> pd.DataFrame:
-        """Each attempt to move money, of an intent or on its own."""
+        """Attempts to move money, for an intent or without one."""
         return _frame(self._client.charges.each(), shapes.CHARGES, minor=self._minor_of_charges())
 
     @property
     def refunds(self) -> pd.DataFrame:
-        """Money given back, all of a payment or a part."""
+        """Refunds, of a whole payment or of a part."""
         of_charges = self._minor_of_charges()
 
         def minor(amount: Decimal | int, currency: str) -> int:
@@ -76,12 +76,12 @@ class Tables:
 
     @property
     def payouts(self) -> pd.DataFrame:
-        """Cleared money sent to the bank."""
+        """Payouts of cleared money to the bank."""
         return _frame(self._client.payouts.each(), shapes.PAYOUTS)
 
     @property
     def suspense(self) -> pd.DataFrame:
-        """Money that came late and waits in suspense, or was credited or returned."""
+        """Money that came late: waiting in suspense, or by now credited or returned."""
         return _frame(self._control.suspense()[::-1], shapes.SUSPENSE)
 
     @property
@@ -91,28 +91,28 @@ class Tables:
 
     @property
     def deliveries(self) -> pd.DataFrame:
-        """Each event on its way to an endpoint, and how the last attempt at it ended."""
+        """Deliveries of events to endpoints, each with the outcome of its last attempt."""
         return _frame(self._client.deliveries.each(), shapes.DELIVERIES, _of_delivery)
 
     def __repr__(self) -> str:
         return "Tables(payments, charges, refunds, payouts, suspense, events, deliveries)"
 
     def _minor_of_charges(self) -> Minor:
-        """A function from a charge's amount to minor units; the register says in which unit charges are."""
+        """A function from a charge's amount to minor units; the service may be set to give amounts in major units."""
         return _minor if self._control.in_force()["charge_amount_unit"] == "major" else lambda amount, _: int(amount)
 
 
 _MADE_OF = {"amount_minor": "amount", "refunded_minor": "amount_refunded", "created_at": "created", "since_at": "since"}
-"""Column → the attribute of a record from which its cell is made; any other column has its attribute's name."""
+"""Column → the attribute of a record that gives its value; every other column is named like its attribute."""
 
 
 def _frame(
     found: Iterable[T], columns: Columns, of: Callable[[T], Row] = lambda _: {}, *, minor: Minor = _minor
 ) -> pd.DataFrame:
-    """A row for each record of `found`, in reverse order.
+    """A DataFrame with one row for each record in `found`, in reverse order.
 
-    `of` returns column → value for the cells that are not plain attributes of a record. `minor` turns an amount and its
-    currency into minor units.
+    `of` returns column → value for cells that are not plain attributes of the record. `minor` converts an amount and
+    its currency to minor units.
     """
 
     def cell(record: Any, name: str) -> object:  # noqa: ANN401  a record has what its columns name
@@ -179,11 +179,11 @@ def _set(value: T | UnsetType) -> T | None:
 
 
 def settle(control: SandboxControl, item: object) -> pd.DataFrame:
-    """Post what a break proposes, and return the entries as `bench.ledger.entries` shows them.
+    """Post the entries that a break proposes; returns them in the shape of `bench.ledger.entries`.
 
-    `item` is the break: a mapping, a row of `result.breaks` or a named tuple. Entries that were posted before are left
-    out. Raises LedgerRefused: the break proposes nothing, or no list of entries in JSON. Raises StateConflict: all its
-    entries were posted before.
+    `item` is the break: a mapping, a row of `result.breaks` or a named tuple. Entries that were posted earlier are not
+    posted again, and not returned. Raises LedgerRefused: the break proposes nothing, or its proposal is no JSON list of
+    entries. Raises StateConflict: all its entries were posted earlier.
     """
     proposal = item.get("proposal") if isinstance(item, Mapping | pd.Series) else getattr(item, "proposal", None)
     if not isinstance(proposal, str):
@@ -214,14 +214,14 @@ _OF_CHART = {
     for name in (*OPERATORS, *(["bank"] if kind is SUSPENSE else []))
     if "{merchant}" not in kind.name
 }
-"""The accounts that exist before the first posting; the sandbox adds a merchant's own accounts with the merchant."""
+"""The names of the accounts that exist before any merchant; each merchant adds accounts of its own."""
 
 Instant = datetime | date | str
-"""An aware datetime, a business day, which means its last millisecond in Lusaka, or either as text of ISO 8601."""
+"""An aware datetime; a business day, which stands for its last millisecond in Lusaka; or either as ISO 8601 text."""
 
 
 class Ledger:
-    """The ledger of a sandbox, read anew each time, page by page."""
+    """The ledger of a sandbox. Every access reads it anew, page by page."""
 
     def __init__(self, control: SandboxControl) -> None:
         self._control = control
@@ -237,25 +237,26 @@ class Ledger:
 
     @property
     def business_date(self) -> date:
-        """The day in Lusaka by the sandbox's clock."""
+        """The current day in Lusaka, by the sandbox's clock."""
         return moment(self._control.clock().now_ms).astimezone(LUSAKA).date()
 
     @property
     def entries(self) -> pd.DataFrame:
-        """Each entry, in the order of the chain; `hash` covers its postings and the entry before."""
+        """Entries in chain order; `hash` covers the entry's postings and `prev_hash`."""
         return _whole(self._control.entries(), shapes.ENTRIES)
 
     @property
     def postings(self) -> pd.DataFrame:
-        """Each posting; within an entry debits equal credits."""
+        """Postings; the debits and the credits of one entry are equal."""
         return _whole(self._control.postings(), shapes.POSTINGS)
 
     def trial_balance(self, *, as_of: Instant | None = None, known_at: Instant | None = None) -> pd.DataFrame:
-        """Each account's balance as a debit or a credit; for each currency the two columns have the same sum.
+        """The balance of each account as a debit or a credit; the totals of both columns are equal in each currency.
 
-        Only entries that had occurred by `as_of` and were recorded by `known_at` count. Both are inclusive: an aware
-        datetime, or a business day to its end in Lusaka; either may be text, "2026-01-05". An entry that settles
-        last week's difference occurred last week and is known since today.
+        Only entries count that had occurred by `as_of` and were recorded by `known_at`. Both limits are inclusive. Each
+        is an aware datetime, or a business day to its end in Lusaka; either may be text, such as "2026-01-05". An entry
+        that corrects last week can have occurred last week and be recorded today.
+
         Raises ValueError: other text, or a moment without a zone. Raises TypeError: another type.
         """
         bounds = {"as_of": as_of, "known_at": known_at}
@@ -267,19 +268,18 @@ class Ledger:
         return frame(rows, shapes.TRIAL_BALANCE)
 
     def statement_of(self, account: str) -> pd.DataFrame:
-        """The ledger's movements on one account, such as `operator:mtn:float`, with its balance.
+        """The ledger's movements on one account, such as `operator:mtn:float`, with a running balance.
 
-        The rows are in the order in which the ledger recorded them, even if an entry occurred earlier. An account of
-        the chart that was never posted to has no rows.
-        Raises LedgerRefused: there is no such account.
+        The rows are in the order of recording, even if an entry occurred earlier. An account of the chart without
+        postings gives no rows. Raises LedgerRefused: there is no such account.
         """
         return typed(self.movements(account), shapes.LEDGER_MOVEMENT)
 
     def movements(self, *accounts: str) -> Iterator[pa.Table]:
         """Yields the rows of `statement_of` for these `accounts` as Arrow tables, page by page.
 
-        Without `accounts`, the rows are of all accounts that have an operator's or the bank's statement. Each account
-        has its own balance. Raises LedgerRefused: there is no such account.
+        Without `accounts`, yields the rows of all accounts for which an operator or the bank issues a statement. The
+        running balance is per account. Raises LedgerRefused: there is no such account.
         """
         for account in accounts:
             if not isinstance(account, str):
@@ -303,13 +303,13 @@ class Ledger:
 
     @property
     def t_accounts(self) -> TAccounts:
-        """The accounts as they are drawn by hand: debits left, credits right."""
+        """The accounts as T-accounts: debits on the left, credits on the right."""
         return TAccounts(asdict(posting) for page in self._control.postings() for posting in page)
 
     def verify(self) -> str:
-        """Check that debits equal credits and the chain holds, and return the hash of its last entry.
+        """Check that debits equal credits and that the hash chain is unbroken; returns the hash of the last entry.
 
-        Raises LedgerRefused: the sums differ, or an entry was tampered with: the message names the first.
+        Raises LedgerRefused: the sums differ, or an entry was tampered with; the message names the first such entry.
         """
         found = verified(self._control)
         sums: Counter[str] = Counter()
@@ -321,7 +321,7 @@ class Ledger:
 
     @property
     def head(self) -> str:
-        """The hash of the chain's last entry, whether or not the chain holds."""
+        """The hash of the chain's last entry; does not verify the chain."""
         return str(self._control.verify().head)
 
     def __repr__(self) -> str:
@@ -330,9 +330,9 @@ class Ledger:
 
 
 def verified(control: SandboxControl) -> LedgerVerified:
-    """The chain's length, and the hash of its last entry.
+    """Verifies the hash chain; returns its length, and the hash of its last entry.
 
-    Raises LedgerRefused: an entry was tampered with; the message names the first.
+    Raises LedgerRefused: an entry was tampered with; the message names the first such entry.
     """
     found = control.verify()
     if not found.holds:
@@ -357,7 +357,7 @@ def _moment(bound: Instant) -> str:
 
 
 def _read(text: str) -> date:
-    """The day or the moment in a text of ISO 8601. Raises ValueError: the text is neither."""
+    """The day or the moment in ISO 8601 text. Raises ValueError: the text is neither."""
     for read in (date.fromisoformat, datetime.fromisoformat):
         with suppress(ValueError):
             return read(text)

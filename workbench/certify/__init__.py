@@ -313,9 +313,9 @@ def _explained(row: Row, cause_by_check: Mapping[str, Row]) -> Row:
 
 
 def _verified_spelling(exam: Exam, failed: Sequence[Result]) -> int | None:
-    """The number, as in `_rejected_spellings`, of the JSON spelling that the shop verifies; None if unknown.
+    """The index in `_rejected_spellings` of the JSON text over which the shop verifies signatures; None if unknown.
 
-    Sends a rejected genuine message again, signed over each spelling.
+    Sends a rejected genuine message again, signed over each way to write its JSON.
     """
     for result in failed:
         for exchange in result.faulty if result.check.judge is checks.accepted else ():

@@ -271,7 +271,10 @@ class Exam:
         self.note(Exchange(label, self.target.post(body, headers), body))
 
     def deliver_payment(self, payment: Payment, *, backwards: bool = False) -> Payment:
-        """Delivers a payment's events; `backwards` the last one first, and rejected ones a second time."""
+        """Delivers a payment's events in order, and returns the payment.
+
+        With `backwards`, delivers the last event first, and then once more each event that the shop rejected.
+        """
         self.deliver(payment.events[:: -1 if backwards else 1], again=backwards)
         return payment
 

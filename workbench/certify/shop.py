@@ -157,7 +157,10 @@ class _Line(msgspec.Struct):
 
 
 def read_orders(text: str) -> dict[str, ShopOrder]:
-    """Payment → order, from lines of JSON; a payment's lines add up. Raises ExamRefused: a line is not such JSON."""
+    """Payment → order, from lines of JSON; the times fulfilled of a payment's lines are added.
+
+    Raises ExamRefused: a line is not such JSON.
+    """
     orders_of: dict[str, list[ShopOrder]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         try:

@@ -1,4 +1,4 @@
-"""The commands of `workbench`. Slow imports wait until a command is called."""
+"""The commands of `workbench`. Slow imports are postponed until a command runs."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from workbench.visible import pasted
 PATH: Final = click.Path(path_type=Path)
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
 PLACE: Final = click.Path(path_type=str, dir_okay=False)
-"""A file's path, or the address of a database, which a Path would change."""
+"""A file's path, or a database address, which a pathlib path would alter."""
 PORT: Final = click.IntRange(0, 65_535)
 FOLDER: Final = click.Path(path_type=Path, file_okay=False)
 
@@ -48,7 +48,7 @@ gaps_option: Final = click.option(
 
 
 def show(*paragraphs: str | Tabular) -> None:
-    """Print tables and sentences with empty lines between them, wrapped to `terminal_width`."""
+    """Prints tables and sentences with empty lines between them, wrapped to `terminal_width`."""
     width = terminal_width()
     most = width and min(width, LONGEST)
     texts = [wrapped(part, most) if isinstance(part, str) else part.text(width) for part in paragraphs]
@@ -56,7 +56,7 @@ def show(*paragraphs: str | Tabular) -> None:
 
 
 def show_page(markdown: str) -> None:
-    """Print a page in Markdown; on a terminal, with tables in columns, wrapped lines, and links as commands."""
+    """Prints a page in Markdown; on a terminal, with tables in columns, wrapped lines, and links as commands."""
     from workbench.sandbox.openapi.markdown import in_lines
 
     width = terminal_width(only_of_terminal=True)
@@ -64,7 +64,7 @@ def show_page(markdown: str) -> None:
 
 
 def _reached_by(href: str) -> str | None:
-    """The command that prints the page of a link, or the link itself to the web; None for any other link."""
+    """The command that prints the page to which a link leads, or the link itself if it leads to the web; else None."""
     from workbench import resources
 
     path = Path(href.partition("#")[0])
@@ -95,9 +95,10 @@ _OF_A_STATEMENT: Final = (
 
 @contextmanager
 def said_as_options(file: str | Path, *, ledger: bool = False) -> Iterator[None]:
-    """Makes a StatementRefused of `file` name its path, and options of the command line for arguments in Python.
+    """In the block, adapts the message of a StatementRefused about `file` to the command line.
 
-    They are the options for a statement or, with `ledger`, for the ledger.
+    The message then has the file's path, and names options instead of Python arguments: those for the ledger, if
+    `ledger`, otherwise those for a statement.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""`workbench simulate`, `reconcile` and `layout`: a month of statements, a ledger compared with them, their layouts."""
+"""`workbench simulate`, `reconcile` and `layout`: simulate a month, compare a ledger with statements, draft layouts."""
 
 import json
 import re
@@ -29,7 +29,10 @@ _LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the ship
 
 
 def _by_name(form: str) -> Callable[[click.Context, click.Parameter, Sequence[str]], dict[str, str]]:
-    """A callback that reads texts NAME=VALUE as a mapping; BadParameter for another `form`, or a name given twice."""
+    """A callback that parses texts NAME=VALUE as a mapping.
+
+    Raises BadParameter: a text has another `form`, or a name is given twice.
+    """
 
     def read(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
         parts = {text: text.rpartition("=") for text in given}
@@ -91,18 +94,18 @@ def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: Mapp
 
 
 Option = Any
-"""The value of an option that reconcile() takes in Python too, by the same name."""
+"""The value of an option that reconcile() has as an argument in Python, under the same name."""
 
 _TABLE: Final = ".parquet"
 _HAVE_ALL: Final = (".csv", ".xlsx", _TABLE)
-"""Endings of files that list every break; a page lists only the largest."""
+"""Extensions of files that list every break; a page lists only the largest."""
 _TOLERANCES: Final = {"amount": "amount_minor", "fee": "fee_minor"}
-"""Word of `--tolerance` → the field of Tolerance that it sets, in minor units; the option gives major units."""
+"""Word in `--tolerance`, whose value is in major units → the field of Tolerance that it sets, in minor units."""
 _NOW_RULES: Final = {
     "days": '[{{ on = ["key"], days = {} }}]',
     "minutes": '[{{ on = ["key"] }}, {{ on = ["amount", "phone"], minutes = {} }}]',
 }
-"""Former word of `--tolerance` → the rules that do the same, with its value."""
+"""Former word in `--tolerance` → the rules that have the same effect, with its value."""
 _WRITE_RULES: Final = (
     "{} is a rule now. Write match = {} in the layout, or the same after an account's name under [match] in the file "
     "of --rules."
@@ -110,7 +113,7 @@ _WRITE_RULES: Final = (
 
 
 def _now_a_rule(_: click.Context, __: click.Parameter, fields: str | None) -> None:
-    """Refuses the former `--pair-by`: BadParameter names the rules that do the same."""
+    """Refuses the former option `--pair-by`: BadParameter names the rules that have the same effect."""
     if fields is not None:
         from workbench.analysis.rules import AMOUNT, FIELDS, USUAL_DAYS
 
@@ -121,7 +124,7 @@ def _now_a_rule(_: click.Context, __: click.Parameter, fields: str | None) -> No
 
 
 def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
-    """The day of `--as-of`; None without the option. Raises BadParameter: not a day in ISO 8601."""
+    """The date of `--as-of`; None without the option. Raises BadParameter: not a date in ISO 8601."""
     try:
         return None if text is None else date.fromisoformat(text)
     except ValueError:
@@ -371,9 +374,9 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
 
 
 def _statement(path: Path, options: Mapping[str, Any]) -> "Statement | Path":
-    """The statement in a file, read with the `options` of `read_statement`.
+    """The statement in a file, read with the `options` of `read_statement`; for a Parquet file only the path.
 
-    For a Parquet file its path, since the engine itself reads the file.
+    The engine itself reads Parquet.
     """
     from workbench.analysis.statements import read_statement
 
@@ -393,10 +396,10 @@ def _statement(path: Path, options: Mapping[str, Any]) -> "Statement | Path":
 
 
 def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ...]]:
-    """The ledger, and the statements: the ledger is `named` or, for None, the first of `given`.
+    """The path of the ledger, and those of the statements: the ledger is `named` or, for None, the first of `given`.
 
-    All others of `given` are statements. Raises UsageError: no statement is given, or a statement is the address of a
-    database.
+    All others in `given` are statements. Raises UsageError: there is no statement, or a statement is a database
+    address.
     """
     from workbench.analysis.statements.own_ledger import is_address
 
@@ -411,7 +414,7 @@ def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ..
 def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> "Ledger | Path":
     """The ledger in the file or database `place`; `query`, `layout` and the phone key `key` are as for `read_ledger`.
 
-    For a Parquet table with all needed columns, and without a query and a layout, the path: the engine reads only those
+    For a Parquet table with all required columns, and no query or layout, only the path: the engine reads just those
     columns.
     """
     from workbench.analysis.reconcile.inputs import LEDGER_READ, OPTIONAL
@@ -446,7 +449,10 @@ def _tolerance(given: Sequence[tuple[str, str]], currencies: Iterable[str]) -> "
 
 
 def _whole_number_of(text: str, decimals: int) -> int:
-    """A number from 0 up with at most `decimals` decimals, in units of the last. Raises BadParameter: another text."""
+    """The number in a text with at most `decimals` decimals, as an integer in units of the last decimal.
+
+    Raises BadParameter: any other text, or a negative number.
+    """
     with suppress(InvalidOperation):
         number = Decimal(text).scaleb(decimals)
         if number.is_finite() and number >= 0 and number == number.to_integral_value():
@@ -510,7 +516,7 @@ def layout(file: Path, out: Path | None, *, check: bool, ledger: bool, **reading
 
 
 def _check_ledger(file: Path, *, layout: str | None, layouts: Path | None, **reading: Any) -> None:  # noqa: ANN401  the others
-    """Shows a ledger as the layout named `layout`, also one in the folder `layouts`, reads it.
+    """Shows a ledger as read with the layout named `layout`, which may be one in the folder `layouts`.
 
     Raises StatementRefused: a row cannot be read.
     """
@@ -537,9 +543,9 @@ def _next_step(*words: object) -> str:
 
 @contextmanager
 def _ends_with_next(file: Path, hint: Callable[[StatementRefused], str]) -> Iterator[None]:
-    """Gives the block's StatementRefused the hint that `hint` returns, and the command that drafts a layout of `file`.
+    """In the block, gives a StatementRefused the hint that `hint` returns, and the command that drafts a layout.
 
-    A refusal that names such a command, or a file without a header to draft from, gets no such command.
+    The command is left out if the message already has it, or if the file has no header from which to draft.
     """
     from workbench.analysis.statements.columns import cut
 
@@ -557,7 +563,7 @@ def _ends_with_next(file: Path, hint: Callable[[StatementRefused], str]) -> Iter
 
 
 def _after(file: Path, found: "Check", reading: Mapping[str, Any]) -> str:
-    """A line with the next command: write a draft, check a corrected layout again, or use a sound layout."""
+    """A line with the next command: write a draft, check a corrected layout again, or use a valid layout."""
     if found.is_drafted:
         return _next_step("layout", file, "--out", f"{file.stem}.toml")
     if not found.is_sound:
@@ -566,10 +572,10 @@ def _after(file: Path, found: "Check", reading: Mapping[str, Any]) -> str:
 
 
 def _named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:
-    """Statement → the value of the option `what` (layout or account): its own STATEMENT=VALUE, else the VALUE for all.
+    """Statement → its value of the option `what` (layout or account), from STATEMENT=VALUE or a VALUE for all.
 
     None for a statement without a value, and for a .parquet table. Raises UsageError: two values for one statement or
-    for all, or a value for tables alone.
+    for all, or a value that only tables could use.
     """
     made: dict[Path, str | None] = {}
     bare: list[str] = []
@@ -593,7 +599,7 @@ def _named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> d
 
 
 def _parted(what: str, text: str, statements: Sequence[Path]) -> tuple[Path | None, str]:
-    """Splits STATEMENT=VALUE, the `text` of the option `what`; the statement is None if the text names none.
+    """Splits STATEMENT=VALUE, the `text` of the option `what`; the statement is None if there is only a value.
 
     Raises UsageError: several statements have the name, or a text with `=` names neither a statement nor a file.
     """

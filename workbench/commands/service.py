@@ -154,7 +154,7 @@ Try it:
 
 
 def laid_out(value: object) -> str:
-    """The value as indented JSON for a person or a file."""
+    """The value as indented JSON."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
@@ -271,7 +271,7 @@ def docs(*, page: str, out: Path | None, in_browser: bool) -> None:
 
 
 def write_out(out: Path, text: str) -> None:
-    """Writes the file of --out. Raises BadParameter: the file cannot be written."""
+    """Writes the file of `--out`. Raises BadParameter: the file cannot be written."""
     try:
         out.write_text(text, "utf-8")
     except OSError as error:
@@ -355,7 +355,7 @@ def lab(folder: Path, port: int, *, no_browser: bool) -> None:
 
 
 def _pages() -> "Pages":
-    """The public pages of a served sandbox except `/`, with the register at its defaults: path → the page."""
+    """Path → page, for the public pages of a served sandbox except `/`; the register has its defaults."""
     from workbench.domain.gaps import Gaps
     from workbench.sandbox.messages import InForce, Request
     from workbench.sandbox.openapi.pages import PAGES, Page

@@ -1,5 +1,5 @@
-"""The rules of a mobile-money payment: values in, values out.
+"""The rules of a mobile-money payment, as pure functions and values.
 
-Nothing in here reads a clock, a file, a socket or a source of chance; the present moment and
-the seed's draws arrive as arguments.
+Nothing here reads a clock, a file, a socket or a source of randomness; the present moment and the seed's draws are
+arguments.
 """

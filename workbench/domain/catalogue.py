@@ -1,4 +1,4 @@
-"""Every error code with its status, its meaning and what to do, and the operators' names for failures."""
+"""All error codes with status, meaning and remedy, and the operators' names for failures."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -7,7 +7,7 @@ from workbench import errors
 
 
 class ErrorCode(NamedTuple):
-    """One error code: the class that carries the code, the code's meaning, and what to do."""
+    """An error code: the exception class that has it, its meaning, and the remedy."""
 
     kind: type[errors.ApiError]
     means: str
@@ -180,14 +180,14 @@ _OF_CLASS: Final[Mapping[type[errors.ApiError], Mapping[str, tuple[str, str]]]] 
         "Free some space, then send the same request again.")},
 }
 # fmt: on
-"""Class → code → the code's meaning, and what to do."""
+"""Exception class → (error code → (meaning, remedy))."""
 CODES: Final = {
     code: ErrorCode(kind, means, do) for kind, codes in _OF_CLASS.items() for code, (means, do) in codes.items()
 }
 
 
 class OperatorNames(NamedTuple):
-    """The operators' and an aggregator's names for a failure; an empty text if a party has no name for it."""
+    """The names that the operators and an aggregator give to a failure; empty if one has no name for it."""
 
     mtn: str = ""
     airtel: str = ""
@@ -205,4 +205,4 @@ OPERATOR_NAMES: Final[Mapping[str, OperatorNames]] = {
     "operator_unavailable": OperatorNames("SERVICE_UNAVAILABLE", "DP00800001000", "PROVIDER_TEMPORARILY_UNAVAILABLE"),
     "operator_unknown": OperatorNames(),
 }
-"""Our code of a failure (`payments.FAILURES`) → the operators' and the aggregator's names."""
+"""Our failure code (in `payments.FAILURES`) → the operators' and the aggregator's names."""

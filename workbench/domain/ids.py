@@ -1,7 +1,7 @@
-"""Identifiers, secrets and draws, all keyed hashes of one seed; and the ids that operators and banks give to movements.
+"""Identifiers, secrets and random draws, all keyed hashes of one seed; and the ids that operators and banks assign.
 
-A draw is named by its purpose (its natural key), never by its place in a stream. An additional draw
-changes no other draw.
+A draw is identified by its purpose (its natural key), not by its position in a stream, so an additional draw changes no
+other.
 """
 
 import re
@@ -14,7 +14,7 @@ from workbench.domain.moments import LUSAKA, moment
 from workbench.domain.signatures import SCHEMES, STANDARD
 
 KEY_PREFIXES: Final[Mapping[str, str]] = {"secret": "sk_test_", "publishable": "pk_test_"}
-"""Kind of a key → its prefix."""
+"""Kind of API key → the prefix of its value."""
 ACTIVE: Final = "active"
 ROLLED: Final = "rolled"
 REVOKED: Final = "revoked"
@@ -22,7 +22,7 @@ _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PAIRS = [first + second for second in _ALPHABET for first in _ALPHABET]
 """All pairs of letters or digits.
 
-With pairs, `token` divides its long number once for four letters; dividing the short remainder is quick.
+`token` takes four letters from its long number at once, as two pairs: divisions of long numbers are slow.
 """
 _PAIR, _FOUR = len(_PAIRS), len(_PAIRS) ** 2
 _TOKEN_LENGTH = 24
@@ -32,14 +32,14 @@ _IDENTIFIER = re.compile(rf"\b([a-z]{{2,4}}_[0-9A-Za-z]{{6}})[0-9A-Za-z]{{{_TOKE
 
 @lru_cache
 def _keyed(key: bytes, size: int) -> blake2b:
-    """A hash with its key set, to be copied: a copy takes a third of the time of a new hash."""
+    """A hash object with its key set, meant to be copied: a copy takes a third of the time of a new one."""
     return blake2b(key=key, digest_size=size)
 
 
 class Draws:
-    """Draws of one sandbox that look random but follow from its seed.
+    """Draws of one sandbox, which look random and are determined by its seed.
 
-    `seed` is the text of the seed, of any length. Two sandboxes with the same seed draw the same.
+    `seed` is the text of the seed, of any length. Two sandboxes with the same seed draw the same values.
     """
 
     def __init__(self, seed: str) -> None:
@@ -66,15 +66,15 @@ class Draws:
         return f"{prefix}_{self.token('id', prefix, number)}"
 
     def api_key(self, kind: str, identifier: str) -> str:
-        """The API key, `secret` or `publishable`, of a key's id."""
+        """The API key (`kind` is `secret` or `publishable`) of the key with this id."""
         return KEY_PREFIXES[kind] + self.token("key", identifier)
 
     def webhook_secret(self, *natural_key: str | int, scheme: str = STANDARD) -> str:
-        """A signing secret of 32 bytes, in the form of a scheme: for Standard Webhooks 1.0 `whsec_` and base64."""
+        """A signing secret of 32 bytes in the format of a scheme: for Standard Webhooks 1.0, `whsec_` and base64."""
         return SCHEMES[scheme].new_secret(self.digest("whsec", *natural_key))
 
     def below(self, bound: int, *natural_key: str | int) -> int:
-        """A whole number from 0 up to, not including, `bound`, drawn for this natural key."""
+        """An integer from 0 to `bound` - 1, drawn for this natural key."""
         return int.from_bytes(self.digest("below", *natural_key), "big") % bound
 
 
@@ -94,15 +94,15 @@ FORMATS: Final[Mapping[str, str]] = {
     "credit": "STL{at:%Y%m%d}",
     "return": "RTN{at:%Y%m%d}-{seq:07d}",
 }
-"""Operator, or kind of movement → format of the id that an operator or a bank gives to the movement.
+"""Operator, or kind of movement → the format of the id that the operator or the bank assigns.
 
-The formats are ours; they differ as much as the operators' own. Days and minutes are Lusaka's. An id without a `seq`
-occurs once a night: one sweep for every operator, and one credit of the bank for all sweeps.
+The formats are invented; they differ as much as those of real operators. Days and minutes are in Lusaka time. An id
+without a `seq` occurs once a night: one sweep for every operator, and one credit of the bank for all sweeps.
 """
 
 
 def reference(kind: str, at_ms: int, *, seq: int = 0, operator: str = "") -> str:
-    """The id of a movement at a moment, in milliseconds since 1970.
+    """The operator's or the bank's id for a movement at `at_ms`, in milliseconds since 1970.
 
     `kind` is a row of `FORMATS`; `seq` is unique among all that happens in a sandbox, and `operator` is needed for a
     `sweep` alone.

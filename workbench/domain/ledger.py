@@ -18,7 +18,7 @@ GENESIS: Final = "0" * 64
 
 
 class AccountKind(NamedTuple):
-    """A line of the chart of accounts; a posting fills in `{operator}` and `{merchant}`."""
+    """A line of the chart of accounts; `{operator}` and `{merchant}` in its name are filled in when it is posted to."""
 
     code: int
     name: str
@@ -86,17 +86,17 @@ RECIPES: Mapping[str, tuple[Leg, ...]] = {
     "refund_sent": (Leg(DEBIT, REFUND_PENDING, "gross"), Leg(CREDIT, FLOAT, "gross")),
 }
 # fmt: on
-"""Money event → the legs of its entry. A leg with amount zero is left out of the entry."""
+"""Money event → the legs of its entry. A leg whose amount is zero is omitted from the entry."""
 
 DIFFERING: Final = AccountKind(0, "the account of the difference", DEBIT)
-"""A placeholder, in settlements, for the account of `TRACKED` that differs from its statement."""
+"""A placeholder in settlements for the account in `TRACKED` that differs from its statement."""
 
 
 class Settlement(NamedTuple):
-    """A recipe that settles a difference.
+    """A recipe for settling a difference.
 
-    `lines` are legs with the amounts `amount` and `fee`. A settlement without lines takes its postings from the entry
-    that it settles; `of` are the kinds that this entry may have, None for any kind.
+    `lines` are legs with the amounts `amount` and `fee`. A settlement without lines derives its postings from the entry
+    that it settles; `of` has the allowed kinds of that entry, None for any kind.
     """
 
     lines: tuple[Leg, ...] = ()
@@ -133,9 +133,9 @@ SETTLEMENTS: Final[Mapping[str, Settlement]] = {
                            Leg(CREDIT, DIFFERING, "amount"), Leg(CREDIT, DIFFERING, "fee"))),
 }
 # fmt: on
-"""Every way to settle a difference from a statement, by an entry that can be reversed like any other.
+"""Name → recipe for settling a difference from a statement, by an entry that can be reversed like any other.
 
-`reversed` mirrors the entry; `reposted` repeats it, under another reference if one is given. `redated` moves nothing:
+`reversed` mirrors the entry; `reposted` repeats it, with another reference if one is given. `redated` moves no money:
 it acknowledges that the statement has another date.
 """
 
@@ -156,12 +156,12 @@ class Posting(msgspec.Struct, frozen=True):
 
 
 class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """Postings that balance, at one place in the chain.
+    """A balanced entry, at one position in the chain.
 
-    `number` is the entry's place in the ledger, from 1, and `seq` its place in the sandbox's trace. `occurred_ms` is
-    when the money moved, `recorded_ms` when the ledger learnt of it, in milliseconds since 1970. `external_reference`
-    is the id that an operator or the bank has for the movement, `settles` the id of an entry that this entry settles
-    without undoing it. `hash` covers all other fields, `prev_hash` included.
+    `number` is the entry's position in the ledger, from 1, and `seq` its position in the sandbox's trace. `occurred_ms`
+    is when the money moved, and `recorded_ms` when the entry was posted, in milliseconds since 1970.
+    `external_reference` is the operator's or the bank's id for the movement; `settles` is the id of an entry that this
+    entry settles without undoing it. `hash` covers all other fields, `prev_hash` included.
     """
 
     id: str
@@ -187,14 +187,14 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
 def postings_for(recipe: str, amounts: Mapping[str, int], currency: str, **parties: str) -> tuple[Posting, ...]:
     """The postings of a money event.
 
-    `amounts` are minor units by the names in the recipe, `parties` are `operator` and `merchant`.
-    Raises LedgerRefused: a negative amount, or a sum that does not balance.
+    `amounts` is name in the recipe → minor units; `parties` are `operator` and `merchant`. Raises LedgerRefused: a
+    negative amount, or a sum that does not balance.
     """
     return _postings(RECIPES[recipe], amounts, currency, parties)
 
 
 def settlement_postings(recipe: str, amounts: Mapping[str, int], currency: str, account: str) -> tuple[Posting, ...]:
-    """The postings of a settlement whose amounts are given, on one of the accounts of `TRACKED`.
+    """The postings of a settlement whose amounts are given, on an account in `TRACKED`.
 
     `amounts` are minor units: `amount`, and `fee` where the recipe takes one.
     Raises LedgerRefused: a negative amount, or no amount above zero.
@@ -219,17 +219,17 @@ def _postings(
 
 
 def mirrored(postings: tuple[Posting, ...]) -> tuple[Posting, ...]:
-    """Postings on the opposite sides, which undo the given postings."""
+    """The postings with debit and credit exchanged, which undo the given postings."""
     return tuple(
         msgspec.structs.replace(posting, side=CREDIT if posting.side == DEBIT else DEBIT) for posting in postings
     )
 
 
 def refund_split(gross_minor: int, *, available_minor: int, pending_minor: int, fee_minor: int = 0) -> dict[str, int]:
-    """Splits a refund of `gross_minor` into the amounts of its recipe, by their names; all in minor units.
+    """Splits a refund of `gross_minor` into name in its recipe → amount, in minor units.
 
-    The service gives back `fee_minor`. The merchant pays the rest from available money, then from pending money, and
-    owes what these lack.
+    The service returns `fee_minor`. The merchant pays the rest from available money, then from pending money, and owes
+    what is missing.
     """
     of_merchant = gross_minor - fee_minor
     from_available = min(of_merchant, max(0, available_minor))
@@ -244,7 +244,7 @@ def refund_split(gross_minor: int, *, available_minor: int, pending_minor: int, 
 
 
 def check_balanced(postings: tuple[Posting, ...]) -> None:
-    """Raises LedgerRefused unless two or more postings, all positive, add up to zero in each currency."""
+    """Raises LedgerRefused unless there are two or more postings, all positive, that balance in each currency."""
     if any(posting.amount_minor <= 0 for posting in postings):
         raise LedgerRefused("A posting's amount is positive; the side tells its direction.")
     sums: Counter[str] = Counter()
@@ -255,10 +255,10 @@ def check_balanced(postings: tuple[Posting, ...]) -> None:
 
 
 def check_chain(entries: Sequence[JournalEntry], *, start: str = GENESIS, before: int = 0) -> str:
-    """Checks that every entry balances and follows the entry before; returns the hash of the last entry.
+    """Checks that every entry balances and follows the previous one; returns the hash of the last entry.
 
-    `start` is the hash that the first entry follows, `before` the number of entries before the first.
-    Raises LedgerRefused: an entry was changed (the error names the first such entry), or does not balance.
+    `start` is the hash before the first entry, `before` the number of entries before it. Raises LedgerRefused: an entry
+    was changed (the error names the first such entry), or does not balance.
     """
     head = start
     for place, entry in enumerate(entries, start=before + 1):
@@ -278,7 +278,7 @@ def _hash_of(entry: JournalEntry) -> str:
 
 
 class ShownPosting(NamedTuple):
-    """One posting: its entry and its amount."""
+    """A posting in a T-account: the label of its entry, and its amount."""
 
     entry: str
     money: Money
@@ -295,14 +295,14 @@ class TAccount(NamedTuple):
 
     @property
     def balance(self) -> tuple[str, str]:
-        """The balance as text, (debit, credit): the side without the balance is empty."""
+        """The balance as text, (debit, credit); one of the two is empty."""
         debits, credits_ = (sum(posting.money.amount_minor for posting in side) for side in (self.debits, self.credits))
         shown = Money(abs(debits - credits_), self.currency).plain
         return (shown, "") if debits >= credits_ else ("", shown)
 
 
 def t_accounts(postings: Iterable[Mapping[str, Any]]) -> list[TAccount]:
-    """The T-account of every account posted to, sorted by code, name and currency.
+    """The T-account of every account with postings, sorted by code, name and currency.
 
     Rows have `account`, `code`, `side`, `amount_minor`, `currency`, and `entry`, the label of the entry.
     """
@@ -321,12 +321,12 @@ IN_SUSPENSE: Final = "in_suspense"
 LATE: Final = "late_success"
 WAITING: Final = "waiting"
 SETTLED_AS: Final[Mapping[str, str]] = {"suspense_settled": "credited", "suspense_returned": "returned"}
-"""Recipe that settles late money → the money's status afterwards; until then the status is `waiting`."""
+"""Recipe that settles late money → the money's status afterwards; before, the status is `waiting`."""
 CREDITED: Final = "sweep_credited"
 
 
 class Movement(NamedTuple):
-    """Money in or out of an account; `amount_minor` is gross and positive, the fee lowers the balance."""
+    """Money into or out of an account; `amount_minor` is gross and positive, and the fee lowers the balance."""
 
     direction: str
     amount_minor: int
@@ -335,15 +335,15 @@ class Movement(NamedTuple):
 
     @property
     def signed_minor(self) -> int:
-        """The change of the account's balance: in is positive, out and the fee are negative."""
+        """The change of the account's balance in minor units: incoming is positive, outgoing and fees are negative."""
         return (self.amount_minor if self.direction == IN else -self.amount_minor) - self.fee_minor
 
 
 def movements_of(postings: Sequence[Posting], account: str) -> Iterator[Movement]:
-    """The movements of an account by one entry, whose postings are given: one movement for each currency.
+    """The movements of an account by one entry with these postings: one movement for each currency.
 
-    Money comes in on the account's normal side. An entry without a fee that debits as much as it credits gives two
-    movements: in, then out.
+    A posting on the account's normal side is incoming. An entry without a fee that debits the account as much as it
+    credits it gives two movements: in, then out.
     """
     on_account = [posting for posting in postings if posting.account == account]
     for currency in dict.fromkeys(posting.currency for posting in on_account):
@@ -368,10 +368,10 @@ def movements_of(postings: Sequence[Posting], account: str) -> Iterator[Movement
 
 
 def key_and_batch(entry: JournalEntry) -> tuple[str | None, str | None]:
-    """The key by which an entry's movement matches its statement row, and the id of the movement's batch, or None.
+    """The key by which an entry's movement matches its statement row, and the id of its batch; each may be None.
 
-    A part of a batch has the entry's id as key and its external reference as batch; any other movement has its external
-    reference, which may be None, as key, and no batch.
+    In a batch, the key is the entry's id and the batch is its external reference. For any other movement, the key is
+    the entry's external reference, and there is no batch.
     """
     # The other side may book several of these entries as one movement, as it does with a night's credits.
     follows = entry.reverses is not None or entry.settles is not None

@@ -1,7 +1,7 @@
-"""Masks texts before they are shown, stored or logged: hides the secrets, and the middle of customers' numbers.
+"""Masks texts before they are displayed, stored or logged: hides secrets, and the middle digits of customers' numbers.
 
-Every text that leaves the sandbox for a log, a trace, a stored attempt or a repr goes through `mask`, and so does a
-report's text about a statement. `phones.mask_column` masks a column that holds numbers alone.
+Every text that leaves the sandbox for a log, the trace, a stored attempt or a repr goes through `mask`, and so does a
+report's text about a statement. `phones.mask_column` masks a column that holds only numbers.
 """
 
 import re
@@ -22,7 +22,7 @@ def _mask_rest(match: re.Match[str]) -> str:
 _KEY = re.compile(r"([sp]k(?<!\w.k)(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?)[0-9A-Za-z][0-9A-Za-z_]*")
 """A secret or publishable key; group 1 is its prefix. A prefix alone, as in a sentence, does not match."""
 _BASIC = re.compile(r"((?i:\bbasic)\s+)(?=\S*[0-9A-Z])[0-9A-Za-z+/=]{8,}")
-"""The word Basic, as group 1, and a credential: it has a capital or a digit, which a word of a sentence lacks."""
+"""The word Basic, as group 1, and a credential, which unlike a word of a sentence has a capital or a digit."""
 RULES: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     # A pattern looks back for the beginning of a word: a pattern that begins with a letter is quicker than with a \b.
     # An intent's client secret first: it contains an id that stays readable.
@@ -44,8 +44,10 @@ RULES: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] =
     ("bearer", re.compile(r"((?i:\bbearer)\s+)(?!\S*••••)(?=\S*[0-9A-Z])\S{8,}"), _mask_rest),
 )
 # fmt: on
-"""(word, pattern, replacement). A text whose lower case lacks the word needs no search by the pattern: a
-search for the word is quicker, and the longer the word, the quicker."""
+"""(word, pattern, replacement): only texts that contain the word, in lower case, are searched by the pattern.
+
+Searching for a word is faster than for a pattern, and the longer the word, the faster.
+"""
 # A Zambian number in any spelling: +260…, %2B260…, 00260…, 260…, 0…, its digits in groups or not.
 NUMBER = re.compile(
     rf"((?:\+|%(?:25)?2[Bb]|(?<![0-9A-Za-z.•]))(?:(?:00)?260{_GAP}|0[ -]?)[5-79]\d)"
@@ -63,25 +65,27 @@ ABROAD: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("002", re.compile(rf"00(?<![0-9A-Za-z.•]00){_AFRICAN}")),
     ("254", re.compile(r"254(?<![0-9A-Za-z.•]254)[17]\d{8}(?!\d)")),
 )
-"""A word, and a pattern of foreign or fixed-line numbers, which only a text with the word can have. The characters
-before a number, or the form of Kenya's, tell it from an identifier; decimals tell an amount. A whole amount of eight
-digits with a plus looks like a number, and is masked."""
+"""(word, pattern) for foreign and fixed-line numbers; only texts that contain the word are searched by the pattern.
+
+The characters before a number, or the format of Kenyan ones, distinguish it from an identifier, and decimals
+distinguish an amount. A whole amount of eight digits with a plus looks like a number and is masked.
+"""
 _ENDS = re.compile(rf"(\D*(?:(?:25)?2[Bb])?(?:00)?[1-9]\d{{0,2}}).*(\d{_GAP}\d{_GAP}\d)", re.DOTALL)
-"""The visible beginning and end of a number of `ABROAD`."""
+"""The beginning and the end of a number in `ABROAD`, which stay visible."""
 _BY_FOURS = r"(?:[A-Z]{2}[0-9]{2}(?: [0-9A-Z]{4})+|[0-9]{4}(?:[ -][0-9]{4})+)[ -][0-9]{1,4}"
 ACCOUNTS = tuple(
     re.compile(f"(?<![0-9A-Za-z]){pattern}(?![0-9A-Za-z])")
     for pattern in (_BY_FOURS, r"(?:[A-Z]{2}[0-9]{2}[A-Z]{0,4}|\+)?[0-9]{9,}")
 )
-"""Patterns of numbers of accounts and cards, and IBANs, in groups of four or in one run; other long numbers fit."""
+"""Patterns of account and card numbers and IBANs, in groups of four or without gaps; other long numbers match too."""
 _ZERO = re.compile(rf"0(?={_GAP}[5-79]\d)")
 _BEFORE, _AFTER = 9, 25
-"""The most characters of a Zambian number before the zero that `_ZERO` finds, and after it.
+"""The most characters of a Zambian number before and after the zero that `_ZERO` finds.
 
-Before are `%252B0026`; after are nine digits, and eight gaps of two characters.
+Before it may be `%252B0026`; after it nine digits, and eight gaps of two characters.
 """
 _BEHIND, _REACH = 2_000, 64
-"""`mask_beginning` masks `_BEHIND` characters behind its cut too; at least `_REACH` of the masked text must follow.
+"""`mask_beginning` masks this many characters beyond its cut; at least `_REACH` masked ones must follow the cut.
 
 No number, token or prefix is longer than `_REACH`.
 """
@@ -89,13 +93,13 @@ _ENDS_A_LOOK_AHEAD = re.compile(r"[0-9A-Z\s]")
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ESCAPED = re.compile(r"\\u00(2[013-9a-fA-F]|[346][0-9a-fA-F]|5[0-9abd-fABD-F]|7[0-9a-eA-E])")
-"""A printable ASCII character, but for the quote and the backslash, in JSON's long form."""
+"""A printable ASCII character, except quote and backslash, written as a JSON escape."""
 
 
 def mask(text: str) -> str:
     """`text` with every key, token, client secret, signing secret, password and number masked.
 
-    JSON's long form of a plain character is shortened first, so that no spelling hides a secret.
+    JSON escapes of plain characters are decoded first, so that they cannot hide a secret.
     """
     if "\\u00" in text:
         text = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
@@ -103,10 +107,10 @@ def mask(text: str) -> str:
 
 
 def mask_beginning(text: str, most: int) -> str:
-    """The first `most` characters of the masked text, mostly without masking the text far behind them.
+    """The first `most` characters of the masked text, usually without masking the text far beyond them.
 
-    A secret across the cut is masked as in the whole text. If masking a part might give another beginning, such as
-    when a password ends far behind, the function masks the whole text.
+    A secret across the cut is masked as in the whole text. If masking only a part could give another result, for
+    instance when a password ends far beyond the cut, the whole text is masked.
     """
     if len(text) > most + _BEHIND:
         begun = mask(text[: most + _BEHIND])
@@ -121,7 +125,7 @@ def mask_beginnings(texts: Iterable[str], most: int) -> list[str]:
 
 
 def mask_secrets(text: str) -> str:
-    """`text` with its secrets masked, but not its numbers: a request that is sent again needs them."""
+    """`text` with its secrets masked but not its numbers, which are needed to send a request again."""
     lowered = text.lower()
     for word, pattern, shown in RULES:
         if word in lowered:
@@ -130,7 +134,7 @@ def mask_secrets(text: str) -> str:
 
 
 def mask_numbers(text: str) -> str:
-    """`text` with every customer's number masked; Zambian numbers are searched for around their zeros."""
+    """`text` with every customer's number masked; Zambian numbers are found by their zeros."""
     shown: list[str] = []
     end = 0
     for zero in _ZERO.finditer(text):
@@ -146,7 +150,7 @@ def mask_numbers(text: str) -> str:
 
 
 def mask_accounts(text: str) -> str:
-    """Masks as `mask` does, and every account, card or other long number too, since people share layouts."""
+    """Masks as `mask` does, and also account, card and other long numbers, for layouts that people share."""
     by_fours, whole = ACCOUNTS
     text = mask(by_fours.sub(lambda match: mask_column(match[0]), text))
     return whole.sub(lambda match: mask_column(match[0]), text)
@@ -161,12 +165,12 @@ def shortened(text: str, most: int, *, counts_mark: bool = True) -> str:
 
 
 def xml_text(text: str) -> str:
-    """Text in which a replacement character stands for every character that XML cannot hold."""
+    """The text with every character that XML cannot contain replaced by the replacement character."""
     return _NOT_XML.sub("\ufffd", text)
 
 
 class Secret(str):
-    """A string whose repr is masked, so that a notebook does not save it by accident; `print` shows the whole.
+    """A string with a masked repr, so that a notebook does not save it by accident; `print` shows it completely.
 
     The repr of a secret without a known form shows none of its characters.
     """

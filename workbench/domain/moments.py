@@ -1,4 +1,4 @@
-"""Moments: whole milliseconds since 1970, UTC, and their forms for people and for the wire."""
+"""Moments: integers of milliseconds since 1970, in UTC, and their formats for people and for requests."""
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
@@ -8,21 +8,21 @@ from typing import Final
 from workbench.errors import InvalidRequest
 
 LUSAKA = timezone(timedelta(hours=2), "CAT")
-"""Africa/Lusaka keeps no summer time, so a fixed offset is the whole rule."""
+"""Africa/Lusaka has no daylight-saving time, so a fixed offset is enough."""
 
 LUSAKA_MS: Final = 7_200_000
 """The milliseconds by which Lusaka is ahead of UTC."""
 DAY_MS: Final = 86_400_000
 
 START = datetime(2026, 1, 5, 6, tzinfo=UTC)
-"""A manual clock begins here: a Monday, 08:00 in Lusaka."""
+"""The first moment of a manual clock: a Monday, 08:00 in Lusaka."""
 
 RFC3339: Final = re.compile(
     r"((19|20)[0-9]{2}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
     r"|02-(0[1-9]|1[0-9]|2[0-8]))|(19(0[48]|[2468][048]|[13579][26])|20([02468][048]|[13579][26]))-02-29)"
     r"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,3})?(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])"
 )
-"""A moment as requests may have it (RFC 3339), of the years 1900 to 2099."""
+"""Matches a moment in a request (RFC 3339) in the years 1900 to 2099."""
 
 
 def milliseconds(moment: datetime) -> int:
@@ -62,7 +62,7 @@ def business_date(at_ms: int) -> str:
 
 
 def day_start_ms(at_ms: int, *, days_on: int = 0) -> int:
-    """Midnight in Lusaka of a moment's business day, or of `days_on` days later, in milliseconds since 1970."""
+    """Midnight in Lusaka at the start of a moment's business day, or `days_on` days later, in ms since 1970."""
     offset_ms = 7_200_000
     return ((at_ms + offset_ms) // DAY_MS + days_on) * DAY_MS - offset_ms
 
@@ -74,26 +74,26 @@ def lusaka_text(at_ms: int) -> str:
 
 
 def utc_text(at_ms: int) -> str:
-    """The moment in UTC for people, shown when the pointer rests on a time: `2026-01-05 06:00:05 UTC`."""
+    """The moment in UTC for people, as in tooltips: `2026-01-05 06:00:05 UTC`."""
     return f"{moment(at_ms):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def in_lusaka(at_ms: int) -> str:
-    """The moment in a sentence for people: `2026-01-05 08:00:05 in Lusaka`."""
+    """The moment for use in a sentence: `2026-01-05 08:00:05 in Lusaka`."""
     return f"{lusaka_text(at_ms)} in Lusaka"
 
 
 IN_LUSAKA: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}) in Lusaka")
-"""A moment as `in_lusaka` writes it."""
+"""Matches a moment written by `in_lusaka`."""
 
 
 def clock_text(at_ms: int) -> str:
-    """Wall-clock time in Lusaka for people: `08:00:05`."""
+    """The time of day in Lusaka: `08:00:05`."""
     return lusaka_text(at_ms)[11:]
 
 
 def span(seconds: int, *, units: int = 2) -> str:
-    """A duration for people, in its `units` largest units: `1 d 2 h`, `5 min`, `20 s`."""
+    """A duration for people, in its largest units, at most `units` of them: `1 d 2 h`, `5 min`, `20 s`."""
     left, parts = max(0, seconds), []
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
         count, left = divmod(left, size)

@@ -1,4 +1,4 @@
-"""Money: whole minor units with their currency. No float ever holds an amount."""
+"""Money: integers of minor units with a currency. Floats never hold an amount."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -10,7 +10,7 @@ import msgspec
 from workbench.errors import InvalidRequest
 
 MAX_MAJOR_DIGITS = 10
-"""Amounts have at most ten digits before the point: 9,999,999,999.99."""
+"""The most digits of an amount before the decimal point; the largest amount is 9,999,999,999.99."""
 
 
 class Currency(NamedTuple):
@@ -55,7 +55,7 @@ ISO_4217: Final[Mapping[str, Currency]] = CURRENCIES | {
     for code in codes.split()
 }
 OFFERED: Final[Mapping[str, Mapping[str, Currency]]] = {"zmw": CURRENCIES, "iso4217": ISO_4217}
-"""The register's `currencies` → the currencies of the service by code."""
+"""Value of the register's `currencies` → (code → currency) for the currencies that the service accepts."""
 RETIRED = {"ZMK": "ZMK was replaced by ZMW on 1 January 2013 (1000 ZMK = 1 ZMW)"}
 
 
@@ -72,11 +72,11 @@ class Money(msgspec.Struct, frozen=True, order=True):
 
     @property
     def plain(self) -> str:
-        """The amount without its currency, for reading: `1,250.00`."""
+        """The amount in major units without its currency, for display: `1,250.00`."""
         return major_text(self.amount_minor, self.currency)
 
     def __str__(self) -> str:
-        """The amount with its currency: `K1,250.00`, `USD 3.00`, `JPY 300`; a minus comes first."""
+        """The amount with its currency: `K1,250.00`, `USD 3.00`, `JPY 300`; a minus sign comes first."""
         return money_text(self.amount_minor, self.currency)
 
 
@@ -103,8 +103,8 @@ def major_text(amount_minor: int, currency: str | None = ZMW.code, *, signed: bo
 def money_text(amount_minor: int | None, currency: str | None, *, signed: bool = False) -> str:
     """Money in a sentence, with its currency's decimals: `K1,234.50`, `USD 3.00`, `JPY 300`.
 
-    `nothing` for an amount of None; without a currency the number alone, with two decimals. With `signed`, a positive
-    amount has a plus: `+K1,234.50`.
+    The word `nothing` for an amount of None; without a currency the number alone, with two decimals. With `signed`, a
+    positive amount has a plus: `+K1,234.50`.
     """
     if amount_minor is None:
         return "nothing"
@@ -116,7 +116,7 @@ def money_text(amount_minor: int | None, currency: str | None, *, signed: bool =
 
 
 def currency_named(text: str, offered: Mapping[str, Currency] = CURRENCIES) -> Currency:
-    """The offered currency that `text` names, in upper or lower case.
+    """The currency in `offered` that `text` names, in upper or lower case.
 
     Raises InvalidRequest: a retired or unsupported code, which the message names.
     """
@@ -170,7 +170,7 @@ def money_from_major(amount: Decimal, currency: Currency) -> Money:
 
 
 def money_from_integer(amount: int, currency: Currency, *, units_minor: int) -> Money:
-    """Money from a whole number of units, each worth `units_minor` minor units (1, or as many as a major unit has).
+    """Money from a number of units, each worth `units_minor` minor units: 1, or as many as one major unit has.
 
     Raises InvalidRequest: not positive or too large.
     """
@@ -194,5 +194,5 @@ def check_size(amount: Decimal, digits: int) -> None:
 
 
 def share(amount_minor: int, basis_points: int) -> int:
-    """`basis_points` ten-thousandths of an amount of minor units, rounded half up."""
+    """A share of an amount in minor units, in `basis_points` (ten-thousandths), rounded half up."""
     return (amount_minor * basis_points + 5_000) // 10_000

@@ -1,4 +1,4 @@
-"""Payments: their states and the transitions between them, operators, failures, bounds and fees."""
+"""Payments: their states and transitions, failures and advice on them, stored rows, bounds and fees."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -14,7 +14,7 @@ Transitions = Mapping[tuple[str, str], str]
 
 
 def next_state(transitions: Transitions, state: str, event: str) -> str:
-    """The state after `event`. Raises IllegalTransition with the events that `state` takes."""
+    """The state after `event`. Raises IllegalTransition, which lists the events that `state` allows."""
     try:
         return transitions[state, event]
     except KeyError:
@@ -43,9 +43,9 @@ LATE_FUNDS: Final = "late_funds"
 
 
 def intent_transitions(gaps: Gaps) -> Transitions:
-    """The transitions of intents that are in force: (state, event) → state. Any other pair is refused.
+    """The transitions of intents with this register: (state, event) → state. Any other pair is refused.
 
-    An intent in `processing` takes no late money: another attempt may have paid it, and nobody knows yet.
+    An intent in `processing` does not take late money, since another attempt may already have paid it.
     """
     ends = gaps.intent_states == "failed"
     after_failure = FAILED if ends else REQUIRES_PAYMENT_METHOD
@@ -63,7 +63,7 @@ def intent_transitions(gaps: Gaps) -> Transitions:
 
 
 def charge_transitions(gaps: Gaps) -> Transitions:
-    """The transitions of charges that are in force: (state, event) → state. Any other pair is refused."""
+    """The transitions of charges with this register: (state, event) → state. Any other pair is refused."""
     after_timeout = {"three": FAILED, "expired": EXPIRED}[gaps.charge_states]
     takes_late = {"suspense": (), "succeeds": (after_timeout,)}
     return {
@@ -91,16 +91,16 @@ FAILURES: Mapping[str, str] = {
     "bank_refused": "The bank did not take the payout.",
     "bank_returned": "The bank took the payout and returned it.",
 }
-"""Our code of a failure → the reason why money did not move, in a sentence for people."""
+"""Our failure code → the reason why no money moved, as a sentence for people."""
 
 
 class Advice(NamedTuple):
-    """Instructions after a failed or undecided payment."""
+    """The next step after a failed or undecided payment."""
 
     shop: str
-    """For the shop's program."""
+    """Advice for the shop's program."""
     customer: str
-    """For the customer, in the words of the shop's staff."""
+    """Advice for the customer, in the words of the shop's staff."""
 
 
 ADVICE: Mapping[str, Advice] = {
@@ -145,19 +145,19 @@ ADVICE: Mapping[str, Advice] = {
         "We canceled this payment before you answered.",
     ),
 }
-"""A payment's failure code → advice. Payouts, which no customer sees, have no advice."""
+"""Failure code of a payment → advice. Failures of payouts have none, since no customer sees them."""
 
 
 def offer_again_s(gaps: Gaps) -> int:
-    """Seconds after the last prompt until a shop offers a new one: twice as long as a prompt waits.
+    """Seconds after the last prompt until a shop should offer a new one: twice the time for which a prompt waits.
 
-    Until then the last prompt's money may come late, and the customer would pay twice.
+    Until then, money for the last prompt may still come late, and the customer would pay twice.
     """
     return 2 * gaps.prompt_timeout_s
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """A merchant's row in the store; `seq` is the row's place in the order of everything that happened."""
+    """A row of a merchant in the store; `seq` is its position in the order of everything that happened."""
 
     id: str
     seq: int
@@ -165,19 +165,19 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sum(Stored, frozen=True, kw_only=True):
-    """A stored row about a sum of money."""
+    """A stored row with an amount of money."""
 
     amount_minor: int
     currency: str
 
     @property
     def money(self) -> Money:
-        """The sum as Money."""
+        """The amount as Money."""
         return Money(self.amount_minor, self.currency)
 
 
 class PaymentIntent(Sum, frozen=True, kw_only=True):
-    """A payment intent as it is stored. Times are milliseconds since 1970."""
+    """The stored row of a payment intent. Times are milliseconds since 1970."""
 
     client_secret: str
     status: str = REQUIRES_PAYMENT_METHOD
@@ -195,7 +195,7 @@ class PaymentIntent(Sum, frozen=True, kw_only=True):
 
 
 class Charge(Sum, frozen=True, kw_only=True):
-    """One attempt to move the money, of an intent or on its own, as it is stored."""
+    """The stored row of an attempt to move money, for an intent or without one."""
 
     channel: str
     provider: str
@@ -205,14 +205,14 @@ class Charge(Sum, frozen=True, kw_only=True):
     payment_intent: str | None = None
     failure_code: str | None = None
     refunded_minor: int = 0
-    """Minor units refunded so far or on the way; failed refunds do not count."""
+    """Minor units refunded or being refunded; failed refunds do not count."""
     metadata: dict[str, str] = {}
     warnings: tuple[str, ...] = ()
     created_ms: int = 0
 
 
 class Refund(Sum, frozen=True, kw_only=True):
-    """A refund of one charge, as it is stored. The ledger entry `entry` took the money from the merchant."""
+    """The stored row of a refund of one charge. The ledger entry `entry` took the money from the merchant."""
 
     charge: str
     of_intent: int
@@ -228,7 +228,7 @@ class Refund(Sum, frozen=True, kw_only=True):
 
 
 class Payout(Sum, frozen=True, kw_only=True):
-    """Money on its way to the merchant's bank, as it is stored."""
+    """The stored row of money that is sent to the merchant's bank."""
 
     status: str = PENDING
     destination: str | None = None
@@ -239,11 +239,11 @@ class Payout(Sum, frozen=True, kw_only=True):
 
 
 BOUNDS_MAJOR: Final[Mapping[str, tuple[int, int | None]]] = {"none": (0, None), "1_to_20000": (1, 20_000)}
-"""`amount_bounds` → least and most amount in major units; 0 stands for one minor unit, None for no bound."""
+"""Value of `amount_bounds` → smallest and largest amount in major units; 0 means one minor unit, None no limit."""
 
 
 def unit_minor(gaps: Gaps, currency: str) -> int:
-    """The number of minor units in one unit of a charge's amount: 1, or `one_minor` if charges count in major units."""
+    """The number of minor units in the unit of a charge's amount: 1, or `one_minor` if charges are in major units."""
     return 1 if gaps.charge_amount_unit == "minor" else one_minor(currency)
 
 
@@ -268,32 +268,32 @@ _OPERATOR_FEE: Mapping[str, Callable[[int], int]] = {"1.0%": lambda gross: money
 
 
 def fees_of(gross_minor: int, gaps: Gaps, currency: str = ZMW.code) -> Fees:
-    """The service's and the operator's fee on a payment of `gross_minor`, by the register: by default 2.5% and 1%."""
+    """The service's and the operator's fee on a payment of `gross_minor`, by the register; by default 2.5 % and 1 %."""
     return Fees(_MERCHANT_FEE[gaps.merchant_fee](gross_minor, currency), _OPERATOR_FEE[gaps.operator_fee](gross_minor))
 
 
 def fee_returned(fee_minor: int, *, amount_minor: int, refunded_minor: int, returned_minor: int) -> int:
-    """Minor units of the fee to return with the refund that brings the refunded sum to `refunded_minor`; never below 0.
+    """The part of the fee, in minor units, to return with a refund that brings the refunds to `refunded_minor`.
 
-    That is the share of the fee for `refunded_minor` of the charge's `amount_minor`, rounded half up, less
-    `returned_minor`, the parts returned before. The parts add up to the fee when all is refunded, and never to more.
+    It is the share of the fee for `refunded_minor` of the charge's `amount_minor`, rounded half up, less
+    `returned_minor`, the parts returned earlier; at least 0. After a full refund the parts add up to the fee.
     """
     due = (2 * fee_minor * refunded_minor + amount_minor) // (2 * amount_minor)
     return max(0, due - returned_minor)
 
 
 USUAL_OF: Final = 20
-"""A charge's amount is compared with the median of at most this many charges before it."""
+"""A charge's amount is compared with the median of up to this many earlier charges."""
 _LEAST: Final = 3
-"""The fewest earlier charges whose median counts as the usual amount."""
+"""The fewest earlier charges for which the median counts as the usual amount."""
 _FAR: Final = 50
-"""An amount this many times the usual amount or more, or this fraction of it or less, looks a hundred times wrong."""
+"""An amount that differs from the usual amount by this factor or more looks a hundred times too large or too small."""
 
 
 def far_from_usual(amount_minor: int, before_minor: Sequence[int]) -> int | None:
-    """The median of the charges before, if this amount looks a hundred times too large or too small; otherwise None.
+    """The median of earlier charges if this amount looks a hundred times too large or too small; otherwise None.
 
-    Such an amount is at least 50 times the median, or at most a fiftieth. With fewer than 3 charges before, the result
+    Such an amount is at least 50 times the median, or at most a fiftieth. With fewer than 3 earlier charges, the result
     is None.
     """
     if len(before_minor) < _LEAST:

@@ -14,19 +14,19 @@ from workbench.errors import InvalidRequest
 
 COUNTRY_CODE = "+260"
 GAPS = r"[ \u00a0\u2007\u2009\u202f()./\u2010-\u2015\u2212-]"
-"""Separators between the digits of a number: blanks and dashes of any width, brackets, points, slashes."""
+"""A pattern for a separator between digits: spaces and dashes of any width, brackets, points, slashes."""
 _DROPPED = re.compile(GAPS + r"|['\t\r\n\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
-"""Separators, and the apostrophes and invisible marks that a spreadsheet or a chat adds to a number."""
+"""Separators, apostrophes and invisible characters that spreadsheets and chats add to a number."""
 HIDDEN = "•"
 MARK = 4 * HIDDEN
-"""Stands for the hidden part of a text."""
+"""Replaces the hidden part of a text."""
 _STARS = re.compile("[*xX#]")
 _COUNTRY = re.compile(r"^(?:(?:00|\+)?2600?|0)")
 _MOBILE = re.compile(f"[579][0-9][0-9{HIDDEN}]{{4}}[0-9]{{3}}")
-"""The nine digits of a mobile number; four of them may be hidden already, as in `96****567`."""
+"""The nine digits of a Zambian mobile number; four of them may already be hidden, as in `96****567`."""
 _FOREIGN = re.compile(rf"(?:(?:\+|00)(?=[1-9][0-9{HIDDEN}]{{7,14}}$)|(?=(?:27|2[1-9][0-9])[0-9{HIDDEN}]{{9}}$))"
                       rf"([0-9{HIDDEN}]+[0-9]{{3}})")  # fmt: skip
-"""A foreign or fixed-line number with a plus or 00 before it, or an African number without either."""
+"""A foreign or fixed-line number with a leading plus or 00, or an African number without either."""
 _E164 = re.compile(r"\+260[0-9]{9}")
 _ALL_BUT_THREE = re.compile(r"[0-9](?=(?:[^0-9]*[0-9]){3})")
 _NATIONAL = re.compile(r"0[0-9]{9}")
@@ -41,7 +41,7 @@ class Operator(NamedTuple):
     long_id: str
     """The identifier that aggregators use."""
     prefixes: tuple[str, ...]
-    """Two digits after the country code."""
+    """The possible first two digits of a number after the country code."""
     pin_length: int = 4
 
 
@@ -54,14 +54,15 @@ OPERATORS = {
     )
 }
 ZED = Operator("zed", "Zed Mobile", "ZED_MOBILE_ZMB", ("98", "78", "58", "79"))
-"""An operator that only the register's `zed_mobile` accepts; 79, whose operator is unknown, counts as its prefix.
+"""An operator that is accepted only if the register's `zed_mobile` is `zed`.
 
-The long identifier is our own, in the form of the others.
+The operator of the prefix 79 is unknown; it is counted here. The long identifier is invented, in the form of the
+others.
 """
 EVERY_OPERATOR: Final[Mapping[str, Operator]] = OPERATORS | {ZED.id: ZED}
-"""The operators that a stored payment may belong to."""
+"""Id → operator, for all operators that a stored payment may have."""
 OFFERED: Final[Mapping[str, Mapping[str, Operator]]] = {"refused": OPERATORS, "zed": EVERY_OPERATOR}
-"""The register's `zed_mobile` → the operators of the service."""
+"""Value of the register's `zed_mobile` → the operators that the service accepts."""
 WITHOUT_WALLET = {"98": "Zed Mobile", "78": "Zed Mobile", "58": "Zed Mobile", "79": "operator not known"}
 BY_PREFIX: Final = {
     choice: {prefix: operator for operator in offered.values() for prefix in operator.prefixes}
@@ -74,20 +75,20 @@ BY_NAME: Final = {
 
 
 class Msisdn(NamedTuple):
-    """A customer's number with a wallet: E.164 text and its operator."""
+    """A customer's number with a wallet, as E.164 text, and its operator."""
 
     e164: str
     operator: Operator
 
 
 def mask_phone(e164: str) -> str:
-    """The number with only its operator's prefix and last three digits: enough to tell customers apart, not to call."""
+    """The number with only its operator's prefix and last three digits visible, which distinguishes most customers."""
     return f"{e164[:6]}{MARK}{e164[-3:]}"
 
 
 @lru_cache(maxsize=1)  # A number is masked and hashed, one after the other; no others are remembered.
 def international(text: str) -> str | None:
-    """The number in one spelling, `+260961234567` or `+254712345678`; None if the text is no number.
+    """The number in a uniform format, `+260961234567` or `+254712345678`; None if the text is no number.
 
     A Zambian number may be written `+260…`, `00260…`, `260…`, `0…` or as nine digits, a foreign one `+…`, `00…` or,
     if African, without a prefix. Hidden digits become HIDDEN.
@@ -101,7 +102,10 @@ def international(text: str) -> str | None:
 
 
 def masked_number(text: str) -> str | None:
-    """The masked telephone number; a foreign number shows only its last three digits. None if the text is no number."""
+    """The masked telephone number; of a foreign number, only the last three digits are visible.
+
+    None if it is no number.
+    """
     number = international(text)
     if number is None or not _MOBILE.fullmatch(number.removeprefix(COUNTRY_CODE)):
         return number and _ALL_BUT_THREE.sub(HIDDEN, number)
@@ -109,7 +113,7 @@ def masked_number(text: str) -> str | None:
 
 
 def phone_hash(text: str, key: bytes) -> str | None:
-    """A keyed hash of the number in `text`, in any spelling; None for no number, or a number with hidden digits."""
+    """A keyed hash of the number in `text`, in any format; None if it is no number, or digits are hidden."""
     number = international(text)
     if number is None or HIDDEN in number:
         return None
@@ -117,15 +121,15 @@ def phone_hash(text: str, key: bytes) -> str | None:
 
 
 def mask_column(text: str) -> str:
-    """Masks a cell of a column of numbers: a number as `masked_number` does; of other text, all but three digits.
+    """Masks a cell of a column of numbers: a number like `masked_number`, other text except for its last three digits.
 
-    The last three digits and all other characters stay.
+    Characters that are no digits stay.
     """
     return masked_number(text) or _ALL_BUT_THREE.sub(HIDDEN, text)
 
 
 def e164_of(text: str) -> str:
-    """A number in national form, converted to E.164; another text as it is."""
+    """A number in national format, converted to E.164; any other text unchanged."""
     return COUNTRY_CODE + text[1:] if _NATIONAL.fullmatch(text) else text
 
 
@@ -151,12 +155,12 @@ def msisdn_from(text: str, *, param: str, zed: str = "refused", form: str = "e16
 
 
 def operator_of(e164: str) -> Operator:
-    """The operator of a number that `msisdn_from` has checked."""
+    """The operator of a number that `msisdn_from` accepted."""
     return BY_PREFIX[ZED.id][e164[len(COUNTRY_CODE) : len(COUNTRY_CODE) + 2]]
 
 
 def operator_named(text: str, *, param: str, zed: str = "refused") -> Operator:
-    """The operator that `text` names by its short or long identifier, in upper or lower case.
+    """The operator with this short or long identifier, in upper or lower case.
 
     `param` is the field's name in the error; `zed` is the register's `zed_mobile`, `refused` or `zed`. Raises
     InvalidRequest: no such operator.

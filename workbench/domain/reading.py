@@ -1,4 +1,4 @@
-"""Reads JSON bodies and query strings as structs, and names every fault by its field."""
+"""Converts JSON bodies and query strings into structs, and names every fault by its field."""
 
 import json
 import re
@@ -17,7 +17,7 @@ NoneType = type(None)
 MAX_DEPTH = 32
 MAX_NUMBER_LENGTH = 400
 _NEVER_SHOWN = (*SECRET_FIELDS, "text")
-"""Fields whose value no message repeats; `text` is a PIN that a customer types."""
+"""Fields whose values are never repeated in messages; `text` is a PIN that a customer types."""
 _KINDS = (
     (NoneType, "null"), (bool, "a boolean"), (str, "a string"), (int | Decimal, "a number"), (list, "an array"),
     (dict, "an object"),
@@ -33,7 +33,7 @@ _TWICE = "stands more than once"
 _SCALARS = (str, int, Decimal, bool, NoneType)
 _WHOLE = re.compile("[0-9]{1,19}")
 _NO_NUMBER = object()
-"""Stands for a number that cannot be held, until `_check_values` finds it and names its field."""
+"""Stands for a number that cannot be represented, until `_check_values` finds it and names its field."""
 
 S = TypeVar("S", bound=Struct)
 
@@ -64,13 +64,13 @@ def json_from(body: bytes) -> object:
 
 
 _Place = tuple[Any, str | int, object]
-"""(enclosing place, the value's name or index in it, the value); a refusal makes its JSON pointer from them."""
+"""(enclosing place, name or index of the value in it, value); used to build the JSON pointer in an error."""
 
 
 def _check_values(value: object, *, texts: bool) -> None:
-    """Raises InvalidRequest: nested too deep, or, at any depth of `value`, a number or text that cannot be held.
+    """Raises InvalidRequest: nested too deeply, or contains, at any depth, a number or text that cannot be represented.
 
-    Walks once through the whole value, ignored fields too, without recursion; checks texts and names only if `texts`.
+    Visits the whole value once, ignored fields too, without recursion; checks texts and names only if `texts`.
     """
     level: list[_Place] = [(None, "", value)]
     depth, passed = 0, () if texts else _SCALARS
@@ -101,7 +101,7 @@ def _pointer(place: _Place) -> str:
 
 
 def _check_scalar(value: object, place: _Place) -> None:
-    """Raises InvalidRequest: a number that cannot be held, or half of a surrogate pair in a text or a name."""
+    """Raises InvalidRequest: a number that cannot be represented, or half of a surrogate pair in a text or a name."""
     if value is _NO_NUMBER:
         says = f"is not a number: NaN, Infinity and more than {MAX_NUMBER_LENGTH} digits are refused"
         raise _refusal(_pointer(place), says, "is not a number", code="number_invalid")
@@ -147,13 +147,13 @@ _DECODER = json.JSONDecoder(
 
 
 class _Field(NamedTuple):
-    """A field of a struct, with its type analysed."""
+    """A field of a struct, with its analysed type."""
 
     kind: Any
     takes: Mapping[object, str]
-    """Plain type of the field's values → its name in a sentence; empty for a struct."""
+    """Accepted plain type → its name in a sentence; empty for a struct."""
     shape: type[Struct] | None
-    """The struct of the field, or of the members of its array."""
+    """The struct of the field, or of the elements of its array; None for other fields."""
     is_required: bool
 
 
@@ -188,7 +188,7 @@ def _struct_in(kind: object) -> type[Struct] | None:
 
 
 def body_from(body: bytes, shape: type[S], *, unknown: str = "ignored", ignored: list[str] | None = None) -> S:
-    """The JSON object in `body` as a `shape`; `unknown` and `ignored` are those of `struct_from`.
+    """Converts the JSON object in `body` to the struct `shape`; `unknown` and `ignored` are as for `struct_from`.
 
     Raises InvalidRequest as `json_from` and `struct_from` do.
     """
@@ -196,9 +196,9 @@ def body_from(body: bytes, shape: type[S], *, unknown: str = "ignored", ignored:
 
 
 def struct_from(value: object, shape: type[S], *, unknown: str = "ignored", ignored: list[str] | None = None) -> S:
-    """`value` as a `shape`. Names of fields that the shape lacks are added to the list `ignored`, if it is given.
+    """Converts `value` to the struct `shape`. Names of unknown fields are added to the list `ignored`, if given.
 
-    If `unknown` is `refused`, not `ignored`, such fields are faults. Raises InvalidRequest with every fault in
+    If `unknown` is `refused` instead of `ignored`, unknown fields are faults. Raises InvalidRequest with every fault in
     `problems`, and the field of the first fault in `param`.
     """
     reader = _Reader(unknown, [] if ignored is None else ignored)
@@ -212,7 +212,7 @@ def struct_from(value: object, shape: type[S], *, unknown: str = "ignored", igno
 
 
 class _Reader:
-    """Reads values as structs, and collects their faults in `problems`."""
+    """Converts values to structs, and collects their faults in `problems`."""
 
     def __init__(self, unknown: str, ignored: list[str]) -> None:
         self.unknown = unknown
@@ -253,7 +253,7 @@ class _Reader:
 
 
 def _converted(value: dict[str, Any], shape: type[S]) -> S | None:
-    """The struct in one step; None if the shape holds another struct, or the value has a fault."""
+    """The struct, converted in one step; None if the shape has a struct as a field, or the value has a fault."""
     numbers = _number_fields(shape)
     if numbers is None:
         return None
@@ -266,7 +266,7 @@ def _converted(value: dict[str, Any], shape: type[S]) -> S | None:
 
 @cache
 def _number_fields(shape: type[Struct]) -> Mapping[str, Mapping[object, str]] | None:
-    """Name of each field that can hold a number → its `takes`; None if a field of the shape holds a struct."""
+    """Field that may be a number → its `takes`; None if the struct has a struct as a field."""
     fields = _fields(shape)
     if any(field.shape for field in fields.values()):
         return None
@@ -274,7 +274,7 @@ def _number_fields(shape: type[Struct]) -> Mapping[str, Mapping[object, str]] | 
 
 
 def _as_taken(value: object, takes: Mapping[object, str]) -> object:
-    """The value; if a field `takes` only another type of number, as that type: 150 as a Decimal, 15000.0 as an int.
+    """The value as a type of number that the field takes: 150 as a Decimal, 15000.0 as an int.
 
     Any other value is returned as it is.
     """
@@ -286,7 +286,7 @@ def _as_taken(value: object, takes: Mapping[object, str]) -> object:
 
 
 def _faults(value: object, takes: Mapping[object, str], pointer: str) -> list[FieldProblem]:
-    """Problems of a value that does not fit its field, whose types are in `takes`; `pointer` is the field's pointer.
+    """Problems of a value that does not fit its field; `takes` has the field's types, `pointer` is its JSON pointer.
 
     In an object or array of strings, one problem for each member that is no string; for any other value, one problem.
     """
@@ -325,7 +325,7 @@ def query_from(
     unknown: str = "ignored",
     ignored: list[str] | None = None,
 ) -> S:
-    """The parameters of a query as a `shape`; a repeated parameter has a sequence as its value.
+    """Converts the parameters of a query to the struct `shape`; a repeated parameter has a sequence as its value.
 
     `unknown` and `ignored` are those of `struct_from`.
     Raises InvalidRequest: a parameter of the shape is repeated, missing, or of the wrong type, or a fault by `unknown`.
@@ -341,9 +341,9 @@ def query_from(
 
 
 def as_text(value: object) -> str:
-    """The text of a notebook's parameter that papermill turned into a number; a float as its shortest decimal.
+    """The text of a notebook parameter that papermill converted to a number; a float as its shortest decimal.
 
-    Twelve digits that begin with 260 get back their plus: no amount is that large.
+    Twelve digits that begin with 260 become a phone number again, with a plus: no amount is that large.
     """
     text = str(value)
     return (

@@ -1,14 +1,14 @@
-"""Outcomes of an attempt on demand: one row for each scenario, with its test numbers.
+"""Scenarios: outcomes of an attempt on demand, one row for each, with its test numbers.
 
-A test number, the header Sandbox-Scenario or a script asks for a scenario, and the simulated month plays the same
-scenarios. To add a scenario, add its row.
+A scenario is requested by a test number, by the header Sandbox-Scenario, or by a script; the simulated month uses the
+same scenarios. To add a scenario, add a row.
 """
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 SANDBOX_PIN: Final = "1234"
-"""The PIN of every wallet of the sandbox, no secret. Another PIN may be somebody's own."""
+"""The PIN of every wallet in the sandbox, which is no secret. Any other PIN may be a real person's."""
 WRONG_PIN: Final = "0000"
 CANCEL: Final = "cancel"
 ACTS_AFTER_S: Final = 5
@@ -16,9 +16,9 @@ ACTS_AFTER_S: Final = 5
 REJECTS_AFTER_S: Final = 1
 """Seconds until the operator rejects an attempt without sending a prompt."""
 LATE_S: Final = 60
-"""Seconds from the prompt's expiry until late money arrives."""
+"""Seconds from the expiry of the prompt until late money arrives."""
 BANK_RETURNS_S: Final = 86_400
-"""Seconds from the moment when the bank takes a payout until it returns the payout."""
+"""Seconds from the bank's receipt of a payout until it returns the payout."""
 REFUND_SENT_S: Final = 5
 """Seconds from the request of a refund until the operator sends the money back."""
 
@@ -37,12 +37,12 @@ class ActingNumber(NamedTuple):
 
 
 class Scenario(NamedTuple):
-    """Actions of the customer and the operator on one attempt.
+    """The actions of the customer and the operator in one attempt.
 
-    `presses` are the customer's inputs, `after_s` seconds after the prompt. `rejection` is the failure
-    code that the operator answers instead of sending a prompt; None if it sends one. `refusal` is the
-    wallet's failure code after a right PIN, None if it pays. `answers` is how often the operator reports
-    the outcome. If `late` is true, the money arrives after the prompt has expired.
+    `presses` are the customer's inputs, `after_s` seconds after the prompt. `rejection` is the failure code with which
+    the operator rejects the attempt; None if it sends a prompt. `refusal` is the wallet's failure code after a correct
+    PIN; None if it pays. `answers` is how many times the operator reports the outcome. If `late` is true, the money
+    arrives after the prompt has expired.
     """
 
     presses: tuple[str, ...] = (SANDBOX_PIN,)
@@ -52,7 +52,7 @@ class Scenario(NamedTuple):
     answers: int = 1
     late: bool = False
     by_itself: bool = True
-    """False for a handset that waits for a person; for a charge, which waits for nobody, the handset acts anyway."""
+    """False for a handset that waits for a person; in a charge, which cannot wait, it acts on its own all the same."""
     numbers: tuple[ActingNumber, ...] = ()
 
     @property
@@ -62,7 +62,7 @@ class Scenario(NamedTuple):
 
 
 PERSON: Final = "person"
-"""The scenario of every number that is no test number: the handset waits for a person; the wallet never runs dry."""
+"""The scenario of all numbers but test numbers: the handset waits for a person; the wallet always has enough money."""
 APPROVE: Final = "approve"
 TIMEOUT: Final = "prompt_timeout"
 UNAVAILABLE: Final = "operator_unavailable"
@@ -108,30 +108,30 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
 # fmt: on
 
 ASKABLE: Final = tuple(name for name in SCENARIOS if name != PERSON)
-"""Scenarios of the operator and the customer that can be asked for."""
+"""Scenarios of the operator and the customer that can be requested."""
 CONFLICT, SERVER_ERROR, SERVER_ERROR_AFTER, SLOW = "conflict", "server_error", "server_error_after", "slow"
 FAULTS: Final = (CONFLICT, SERVER_ERROR, SERVER_ERROR_AFTER, SLOW)
-"""Faults of the service itself, not the operator, that can be asked for."""
+"""Faults of the service itself, rather than of the operator, that can be requested."""
 SCRIPTABLE: Final = (*ASKABLE, *FAULTS)
 OF_REFUNDS: Final = (_NO_WALLET, _LIMIT, UNAVAILABLE)
-"""Reasons why an operator may not send money back to a wallet."""
+"""Failure codes of an operator that does not return money to a wallet."""
 BANK_REFUSED: Final = "bank_refused"
 BANK_RETURNED: Final = "bank_returned"
 OF_PAYOUTS: Final = (BANK_REFUSED, BANK_RETURNED)
-"""Reasons why a payout may not reach the merchant's account: names of scenarios, and their failure codes."""
+"""Scenarios of payouts that do not stay in the merchant's account; the names are also the failure codes."""
 
 ENDING: Final = 7
-"""The number of last digits that make a number a test number."""
+"""The number of final digits by which a number is recognised as a test number."""
 TEST_NUMBERS: Final[Mapping[str, ActingNumber]] = {
     acting.ending: acting for acting in sorted(number for row in SCENARIOS.values() for number in row.numbers)
 }
-"""Last digits → the test number."""
+"""Final digits → the test number."""
 _ON: Final = {number.ending: name for name, row in SCENARIOS.items() for number in row.numbers}
-"""Last digits of a test number → the name of its scenario."""
+"""Final digits of a test number → the name of its scenario."""
 
 
 def scenario_on(ending: str, *, attempt: int, since_first_ms: int) -> str:
-    """The scenario of the `attempt`-th attempt (from 1) on a number with this ending; PERSON for an unlisted number.
+    """The scenario of attempt number `attempt` (from 1) on a number with these final digits; else PERSON.
 
     `since_first_ms` is the time since the first attempt on this number; only a number with `for_s` depends on it.
     """

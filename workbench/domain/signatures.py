@@ -1,4 +1,4 @@
-"""Signs and verifies webhooks by Standard Webhooks 1.0, Stripe's way or GitHub's, and names the mistake in a signature.
+"""Signs and verifies webhooks by Standard Webhooks 1.0, or as Stripe or GitHub does; names mistakes in signatures.
 
 Each scheme is a row of `SCHEMES`: its headers, the signed text, the key, and how the HMAC-SHA256 is written.
 
@@ -37,11 +37,11 @@ _SECONDS = re.compile(r"[0-9]{1,12}")
 _AMOUNT = re.compile(r'("amount": ?)([0-9]+(?:\.[0-9]+)?)')
 _Encode = Callable[[bytes], str]
 _Prefix = Callable[[str, int | None], str]
-"""Id and seconds → the signed text before the body."""
+"""A function from a message's id and its time in seconds to the signed text before the body."""
 
 
 class SignedHeaders(NamedTuple):
-    """Contents of a message's headers; in a scheme without ids `message_id` is empty, without times `sent_s` None."""
+    """The contents of a message's headers; `message_id` is empty or `sent_s` None if the scheme has no such header."""
 
     message_id: str
     sent_s: int | None
@@ -49,41 +49,41 @@ class SignedHeaders(NamedTuple):
 
 
 class Mistake(NamedTuple):
-    """A usual mistake in signing: its reason, and what the mistaken signer does differently from the scheme."""
+    """A common mistake in signing: its reason, and what the signer does differently from the scheme."""
 
     reason: str
     keys: Callable[[str], list[bytes]] | None = None
-    """A secret → the wrong keys; None if the key is right."""
+    """A function from a secret to the wrong keys; None if the key is right."""
     prefix: _Prefix | None = None
     encode: _Encode | None = None
 
 
 class Scheme(NamedTuple):
-    """A way of writing and reading signatures."""
+    """A signature scheme: how headers are written and read."""
 
     headers: tuple[str, ...]
     write: Callable[[str, int, list[str]], dict[str, str]]
-    """Id, seconds since 1970 and signatures → the headers."""
+    """A function from message id, seconds since 1970 and signatures to the headers."""
     read: Callable[[Mapping[str, str]], SignedHeaders]
-    """The headers, named as in `headers` → their contents. Raises SignatureRefused: malformed."""
+    """A function from the headers, named as in `headers`, to their contents. Raises SignatureRefused: malformed."""
     prefix: _Prefix
     key: Callable[[str], bytes]
-    """A secret → its key. Raises SignatureRefused: not a secret of the scheme."""
+    """A function from a secret to its key. Raises SignatureRefused: not a secret of the scheme."""
     encode: _Encode
     mistakes: tuple[Mistake, ...]
     new_secret: Callable[[bytes], str]
-    """32 random bytes → a secret in the form that users of the scheme know; masking recognises `whsec_`."""
+    """A function from 32 random bytes to a secret in the scheme's usual form; masking recognises `whsec_`."""
     has_room: bool = True
-    """True if a message can carry several signatures. Otherwise a rolled secret ends at once."""
+    """True if a message can have several signatures. If not, a secret ends at once when it is rolled."""
 
 
 def headers_for(
     secret: str, message_id: str, timestamp_s: int, body: bytes, *, also: Iterable[str] = (), scheme: str = STANDARD
 ) -> dict[str, str]:
-    """The headers that sign a body, as the message `message_id`, at `timestamp_s` seconds since 1970.
+    """The headers that sign the message `message_id` with this body, at `timestamp_s` seconds since 1970.
 
-    `also` are further secrets to sign with, if the scheme takes several signatures. Raises SignatureRefused: a secret
-    that the scheme does not take.
+    `also` has further secrets to sign with, if the scheme allows several signatures. Raises SignatureRefused: a secret
+    is not of the scheme.
     """
     way = SCHEMES[scheme]
     prefix, secrets = way.prefix(message_id, timestamp_s), (secret, *(also if way.has_room else ()))
@@ -132,13 +132,13 @@ def _check_age(age_s: int, tolerance_s: int) -> None:
         raise SignatureRefused("timestamp_in_future", says, hint="This machine's clock is slow.")
 
 
-def _scheme_headers(way: Scheme, headers: Mapping[str, str]) -> dict[str, str]:
+def _scheme_headers(scheme: Scheme, headers: Mapping[str, str]) -> dict[str, str]:
     """The headers of a scheme, named as the scheme writes them. Raises SignatureRefused: a header is missing."""
     values = {name.lower(): value for name, value in headers.items()}
-    own = {name: value for name in way.headers if (value := values.get(name.lower()))}
-    if missing := [name for name in way.headers if name not in own]:
+    own = {name: value for name in scheme.headers if (value := values.get(name.lower()))}
+    if missing := [name for name in scheme.headers if name not in own]:
         others = [
-            name for name, scheme in SCHEMES.items() if scheme is not way and values.get(scheme.headers[-1].lower())
+            name for name, other in SCHEMES.items() if other is not scheme and values.get(other.headers[-1].lower())
         ]
         hint = f"It is signed by the scheme {others[0]}." if others else ""
         raise SignatureRefused("header_missing", f"The header {missing[0]} is missing.", hint=hint)
@@ -196,28 +196,27 @@ _MISTAKES: Final[Mapping[str, tuple[str, str]]] = {
     "signature_mismatch": ("No signature fits these bytes with this secret.",
                            "The body was changed on the way, or the secret is another endpoint's."),
 }  # fmt: skip
-"""Reason → the cause of a mismatch in words, and what to do."""
+"""Reason → the cause of a mismatch in words, and the remedy."""
 
 
-def _mistake(way: Scheme, secrets: list[str], keys: list[bytes], signed: SignedHeaders, body: bytes) -> str:
-    """The reason of the mismatch: a usual mistake that gives this signature, or `signature_mismatch`."""
-    for guess in way.mistakes:
+def _mistake(scheme: Scheme, secrets: list[str], keys: list[bytes], signed: SignedHeaders, body: bytes) -> str:
+    """The reason for a mismatch: a common mistake that produces this signature, or `signature_mismatch`."""
+    for guess in scheme.mistakes:
         tried = [key for secret in secrets for key in guess.keys(secret)] if guess.keys else keys
-        prefix = (guess.prefix or way.prefix)(*signed[:2])
-        if _any_match(tried, prefix, guess.encode or way.encode, signed, body):
+        prefix = (guess.prefix or scheme.prefix)(*signed[:2])
+        if _any_match(tried, prefix, guess.encode or scheme.encode, signed, body):
             return guess.reason
-    prefix = way.prefix(*signed[:2])
-    if any(_any_match(keys, prefix, way.encode, signed, other) for other in respellings(body)):
+    prefix = scheme.prefix(*signed[:2])
+    if any(_any_match(keys, prefix, scheme.encode, signed, other) for other in respellings(body)):
         return "body_reserialised"
     return "signature_mismatch"
 
 
 def respellings(body: bytes, number: Callable[[str], object] | None = None) -> list[bytes]:
-    """Writes the JSON of a body again in eight ways, as libraries do; an empty list if the body is no JSON.
+    """Writes the JSON of a body in eight ways that libraries use; an empty list if the body is no JSON.
 
-    The ways differ in blanks, in escapes of letters beyond ASCII, and in amounts with or without two decimals; their
-    order is the same for all bodies. `number` converts the text of a decimal, as another language would; None makes a
-    float.
+    They differ in blanks, in escapes of non-ASCII letters, and in the decimals of amounts; their order is the same for
+    all bodies. `number` converts the text of a decimal, as another language would; None makes a float.
     """
     try:
         value = json.loads(body, parse_float=number)
@@ -240,7 +239,7 @@ def id_in(body: bytes) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    """Text as bytes; half of a surrogate pair, as a header or body may hold, becomes text that no signature fits."""
+    """Text as bytes; half of a surrogate pair, as in a faulty header or body, becomes text that no signature fits."""
     return text.encode(errors="backslashreplace")
 
 
@@ -262,7 +261,7 @@ def _whole_key(secret: str) -> bytes:
 
 
 def _keys_without_prefix(secret: str) -> list[bytes]:
-    """The wrong keys that come from leaving out the secret's prefix, for a scheme that takes the whole text as the key.
+    """The wrong keys of a signer who leaves out the secret's prefix, though the scheme takes the whole text as key.
 
     They are the text after the prefix, and, if that is base64, its bytes.
     """
@@ -285,7 +284,7 @@ def _digest(key: bytes, prefix: str, body: bytes) -> bytes:
 
 @lru_cache
 def _keyed_hmac(key: bytes) -> hmac.HMAC:
-    """An HMAC with its key set, to be copied: setting the key takes a quarter of the time of a short message."""
+    """An HMAC with its key set, meant to be copied: setting the key takes a quarter of the time of a short message."""
     return hmac.new(key, digestmod=hashlib.sha256)
 
 
@@ -293,7 +292,7 @@ _WITH_THE_WHOLE_TEXT: Final = (
     Mistake("signature_is_base64", encode=_base64),
     Mistake("key_not_the_text", keys=_keys_without_prefix),
 )
-"""Mistakes in schemes whose key is the secret's whole text, and whose signatures are hexadecimal."""
+"""Common mistakes for schemes whose key is the secret's whole text, and whose signatures are hexadecimal."""
 SCHEMES: Final[Mapping[str, Scheme]] = {
     STANDARD: Scheme(
         headers=(ID_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER),
@@ -339,4 +338,4 @@ SCHEMES: Final[Mapping[str, Scheme]] = {
         has_room=False,
     ),
 }
-"""The ways of signing, by the values of the row `signature_scheme` of the register."""
+"""Value of the register's `signature_scheme` → the scheme."""

@@ -25,9 +25,9 @@ REJECTED: Final = "rejected"
 RECALLED: Final = "recalled"
 
 OPEN = (ENTER_PIN, WRONG_PIN)
-"""The screens that wait for an answer."""
+"""The screens that wait for an input."""
 HIDDEN = (UNSENT, REJECTED, RECALLED)
-"""Screens of a prompt that the handset never shows: the operator is about to reject it, has rejected or recalled it."""
+"""Screens of prompts that the handset never shows: the operator is about to reject, has rejected or has recalled it."""
 
 TRANSITIONS: Transitions = {
     (screen, given): after
@@ -49,7 +49,7 @@ TRANSITIONS: Transitions = {
     (UNSENT, "reject"): REJECTED,
     (UNSENT, "withdraw"): RECALLED,
 }
-"""(screen, input) → screen. An ignored prompt expires or is withdrawn; after the expiry, a PIN may come late."""
+"""(screen, input) → next screen. An ignored prompt expires or is withdrawn; a PIN may still come after the expiry."""
 
 FAILURE_OF: Mapping[str, str] = {
     BLOCKED: "wrong_pin",
@@ -79,7 +79,7 @@ MAX_REFERENCE: Final = 40
 
 
 class UssdSession(msgspec.Struct, frozen=True, kw_only=True):
-    """One prompt on one handset, as it is stored, always without a PIN."""
+    """A prompt on a handset; the stored row never contains a PIN."""
 
     id: str
     seq: int
@@ -93,16 +93,16 @@ class UssdSession(msgspec.Struct, frozen=True, kw_only=True):
     tries_left: int
     expires_ms: int
     scenario: str
-    """The scenario's name."""
+    """The name of the attempt's scenario."""
     screen: str = ENTER_PIN
     reason: str | None = None
     ended_seq: int | None = None
 
 
 def check_pin(text: str, length: int) -> None:
-    """Raises InvalidRequest unless `text` could be a PIN, `length` digits; a refused input costs no try.
+    """Raises InvalidRequest unless `text` has `length` digits; such an input does not count as a wrong PIN.
 
-    The customer reads the message on the phone; the message never repeats the input.
+    The customer reads the message on the phone; it never repeats the input.
     """
     is_digits = text.isascii() and text.isdigit()
     if is_digits and len(text) == length:
@@ -112,14 +112,14 @@ def check_pin(text: str, length: int) -> None:
 
 
 def judged_pin(session: UssdSession, *, right: bool, refusal: str | None) -> str:
-    """The input of TRANSITIONS for a right or wrong PIN; a wallet with a `refusal` does not pay after a right PIN."""
+    """The input in TRANSITIONS for a correct or wrong PIN; `refusal` is why the wallet refuses after a correct one."""
     if right:
         return "right_pin" if refusal is None else "right_pin_refused"
     return "wrong_pin" if session.tries_left > 1 else "last_wrong_pin"
 
 
 def after(session: UssdSession, given: str, *, reason: str | None = None) -> UssdSession:
-    """The session after the input `given` of TRANSITIONS; `reason` is the reason why no money moves, or None.
+    """The session after the input `given`, a name in TRANSITIONS; `reason` is why no money moves, or None.
 
     Raises IllegalTransition: the session's screen does not take this input.
     """
@@ -129,12 +129,12 @@ def after(session: UssdSession, given: str, *, reason: str | None = None) -> Uss
 
 
 def reference_line(reference: str) -> str:
-    """A reference as one line, at most MAX_REFERENCE characters: a USSD message holds 182 characters in all."""
+    """A reference as one line of at most MAX_REFERENCE characters, since a USSD message holds only 182."""
     return shortened(" ".join(reference.split()), MAX_REFERENCE)
 
 
 def screen_text(session: UssdSession) -> str:
-    """The text on the handset, as the operator would write it."""
+    """The text on the handset, worded like an operator's."""
     return SCREEN_TEXTS[session.screen].format(
         operator=session.operator,
         amount=Money(session.amount_minor, session.currency),
@@ -150,9 +150,10 @@ NOT_PAID: Final = "not_paid"
 RETURNED: Final = "returned"
 
 RECEIPT_KINDS: Mapping[str, str] = {APPROVED: PAID, REFUSED: NOT_PAID, BLOCKED: NOT_PAID}
-"""Screen on which a prompt ends → the kind of its receipt.
+"""Last screen of a prompt → the kind of its receipt.
 
-Other screens have no receipt: the customer has just pressed cancel, never saw a prompt, or read it all on the screen.
+After other screens there is no receipt: the customer pressed cancel, never saw a prompt, or read everything on the
+screen.
 """
 
 RECEIPT_TEXTS: Mapping[str, str] = {
@@ -163,7 +164,7 @@ RECEIPT_TEXTS: Mapping[str, str] = {
 
 
 class Receipt(NamedTuple):
-    """One message about a session. `seq` is its place in the trace, `at_ms` milliseconds since 1970.
+    """An operator's message about a session. `seq` is its position in the trace, `at_ms` milliseconds since 1970.
 
     `transaction` is the operator's own reference, None if no money moved.
     """
@@ -193,7 +194,7 @@ def receipt_of(session: UssdSession, *, seq: int, at_ms: int, transaction: str) 
 
 
 def receipt_text(receipt: Receipt) -> str:
-    """The text of the message, with the wall-clock time in Lusaka."""
+    """The text of the message, with the time of day in Lusaka."""
     about = receipt.session
     return RECEIPT_TEXTS[receipt.kind].format(
         when=moment(receipt.at_ms).astimezone(LUSAKA).strftime("%d/%m/%Y %H:%M"),

@@ -1,4 +1,4 @@
-"""Webhooks: endpoints, events, deliveries, the outcome of an attempt, and messages to test a receiver with."""
+"""Webhooks: endpoints, events, deliveries, the results of attempts, and messages for testing a receiver."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ PENDING: Final = "pending"
 DELIVERED: Final = "delivered"
 DEAD_LETTER: Final = "dead_letter"
 DROPPED: Final = "dropped"
-"""A dead letter that is no longer kept: no list has it, but the trace still has its attempts."""
+"""The state of a dead letter that is no longer kept: lists omit it, while the trace still has its attempts."""
 MAX_RESPONSE_BYTES: Final = 20_000
 ENABLED: Final = "enabled"
 DISABLED: Final = "disabled"
@@ -26,9 +26,9 @@ DELETED: Final = "deleted"
 DUPLICATE: Final = "duplicate"
 OUT_OF_ORDER: Final = "out_of_order"
 FAULTS: Final = (DUPLICATE, OUT_OF_ORDER)
-"""Faults that deliveries to an endpoint can be given, to test a receiver."""
+"""Faults that an endpoint's deliveries can be given, for testing a receiver."""
 ON_THE_WAY: Final = ("created", "requires_action", "processing", "pending")
-"""States in events of a payment before its outcome."""
+"""States of a payment in events before its outcome."""
 
 EVENT_TYPES: Final = (
     *(f"payment_intent.{state}" for state in ("created", "requires_action", "processing", "succeeded",
@@ -39,33 +39,33 @@ EVENT_TYPES: Final = (
     *(f"suspense.{state}" for state in ("credited", "returned")),
     "webhook_endpoint.disabled",
 )  # fmt: skip
-"""Every type of event, as the workbench assumes them."""
+"""Every type of event; the workbench assumes these types."""
 TOLD_AS: Final[Mapping[str, Mapping[str, str]]] = {
     "by_object": {event_type: event_type for event_type in EVENT_TYPES},
     # Money is collected by a charge, of an intent or on its own; late money in suspense is not collected.
     "collection": {"charge.succeeded": "collection.successful", "charge.failed": "collection.failed"},
 }
-"""Value of the register's `event_types` → type of EVENT_TYPES → the type as sent; a missing type is not sent."""
+"""Value of the register's `event_types` → (type in EVENT_TYPES → type as sent); events of other types are not sent."""
 
 
 def types_of(event_types: str) -> tuple[str, ...]:
-    """The types of all events under a value of the register's row `event_types`."""
+    """The types of events as sent, with this value of the register's `event_types`."""
     return tuple(TOLD_AS[event_types].values())
 
 
 def names_of(event_type: str) -> tuple[str, str, str]:
-    """The names in a filter that take a type: `*`, the type's family such as `charge.*`, and the type's own name."""
+    """The names in a filter that match a type: `*`, the type's family such as `charge.*`, and the type itself."""
     return "*", f"{event_type.partition('.')[0]}.*", event_type
 
 
 @lru_cache(maxsize=1024)
 def takes(enabled_events: tuple[str, ...], event_type: str) -> bool:
-    """True if a filter takes this type; `payment_intent.*` takes a whole family. Cached: filters and types are few."""
+    """True if a filter matches this type; `payment_intent.*` matches a whole family. Cached, as both are few."""
     return not {*names_of(event_type)}.isdisjoint(enabled_events)
 
 
 def check_filter(enabled_events: Sequence[str], types: Sequence[str], *, param: str = "enabled_events") -> None:
-    """Raises InvalidRequest unless every name is one of `types`, a family such as `charge.*`, or `*`.
+    """Raises InvalidRequest unless every name is a type in `types`, a family such as `charge.*`, or `*`.
 
     `param` is the field's name in the error.
     """
@@ -85,21 +85,21 @@ def types_named(name: str, types: Sequence[str]) -> tuple[str, ...]:
 
 
 HOST_NAME: Final = re.compile(r"([A-Za-z0-9._-]*\.)?[A-Za-z][A-Za-z0-9_-]*\.?")
-"""The host of an endpoint as a name, not an IP address: its last part begins with a letter."""
+"""A host that is a name, not an IP address: its last part begins with a letter."""
 
 
 class OldSecret(NamedTuple):
-    """A rolled secret, which signs messages too until `until_ms`, in milliseconds since 1970."""
+    """A secret that was rolled; it still signs messages too, until `until_ms`, in milliseconds since 1970."""
 
     secret: str
     until_ms: int
 
 
 class Endpoint(Stored, frozen=True, kw_only=True):
-    """A merchant's address for events, as it is stored.
+    """The stored row of a merchant's URL for events.
 
-    `old_secrets` are the rolled secrets, newest first. `failing_since_ms` is the moment of the first failure after
-    the last success; None if none followed.
+    `old_secrets` are the rolled secrets, newest first. `failing_since_ms` is the moment of the first failure after the
+    last success; None if there is none.
     """
 
     url: str
@@ -118,7 +118,7 @@ class Endpoint(Stored, frozen=True, kw_only=True):
 
 
 class StoredEvent(Stored, frozen=True, kw_only=True):
-    """An event and its exact body, which every delivery sends."""
+    """The stored row of an event, with the exact body that every delivery sends."""
 
     type: str
     object_id: str
@@ -127,7 +127,7 @@ class StoredEvent(Stored, frozen=True, kw_only=True):
 
 
 class Delivery(Stored, frozen=True, kw_only=True):
-    """One event on its way to one endpoint. `spent` counts the attempts made before its last replay."""
+    """The stored row of an event's delivery to one endpoint. `spent` counts the attempts before its last replay."""
 
     event: str
     endpoint: str
@@ -138,7 +138,7 @@ class Delivery(Stored, frozen=True, kw_only=True):
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One attempt to deliver; without a response, `status_code` is None, and `fault` says why."""
+    """An attempt at a delivery; if no response came, `status_code` is None and `fault` says why."""
 
     id: str
     seq: int
@@ -153,7 +153,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(NamedTuple):
-    """The result of an attempt; `wait_ms` is the time to the next attempt, None if no attempt follows."""
+    """The result of an attempt; `wait_ms` is the time until the next attempt, None if there is none."""
 
     status: str
     wait_ms: int | None = None
@@ -163,19 +163,19 @@ class Outcome(NamedTuple):
 _SUCCESS = {"2xx": range(200, 300), "200_201_202": range(200, 203)}
 _SLOW_DOWN_MS = 60_000
 _AT_LEAST_MS = {429: _SLOW_DOWN_MS, 502: _SLOW_DOWN_MS, 503: 0, 504: _SLOW_DOWN_MS}
-"""Status that asks for time → the least wait in milliseconds, even without a Retry-After."""
+"""Status by which a receiver asks for time → the shortest wait in milliseconds, also without a Retry-After."""
 _GONE = 410
 JITTER_PERMILLE: Final = 200
-"""The most by which chance shortens or lengthens a wait, in thousandths of the wait."""
+"""The most by which a wait is randomly shortened or lengthened, in thousandths."""
 
 
 def outcome_of(
     attempt_number: int, status_code: int | None, retry_after_s: int | None, draw: Callable[[int], int], gaps: Gaps
 ) -> Outcome:
-    """The result of attempt `attempt_number` (from 1), whose response had this `status_code`; None for no response.
+    """The result of attempt `attempt_number` (from 1), with the response's `status_code`; None for no response.
 
-    `retry_after_s` is the wait in seconds that the response asks for, None if none. `draw` draws a whole number from 0
-    up to, not including, its argument: a wait is multiplied by 0.8 to 1.2.
+    `retry_after_s` is the wait in seconds that the response requests, None if none. `draw` returns a random integer
+    from 0 to its argument - 1; with it, a wait is multiplied by 0.8 to 1.2.
     """
     if status_code in _SUCCESS[gaps.delivery_success]:
         return Outcome(DELIVERED)
@@ -192,11 +192,11 @@ def outcome_of(
 
 
 _BEYOND_S = 60
-"""A message that is old or early on purpose is this far outside the tolerance."""
+"""Seconds beyond the tolerance by which a message is deliberately old or early."""
 
 
 class SignedMessage(NamedTuple):
-    """A message for a receiver: the bytes of the body, and the headers."""
+    """A signed message for a receiver: body bytes and headers."""
 
     body: bytes
     headers: dict[str, str]
@@ -208,7 +208,7 @@ def other_secret(secret: str, scheme: str) -> str:
 
 
 class Signer(NamedTuple):
-    """Signs messages with a secret, at a moment in seconds since 1970, by rows of the register in force."""
+    """Signs messages with a secret, at a moment in seconds since 1970, by the values of the register."""
 
     secret: str
     message_id: str
@@ -218,52 +218,52 @@ class Signer(NamedTuple):
     media_type: str
 
     def signed(self, body: bytes, *secrets: str, later_s: int = 0) -> SignedMessage:
-        """Signs `body` as of `later_s` seconds from now, with `secrets` in their order, or else with the signer's."""
+        """Signs `body` as of `later_s` seconds from now; with `secrets`, or by default with the signer's own."""
         first, *also = secrets or (self.secret,)
         at_s = self.now_s + later_s
         return SignedMessage(body, headers_for(first, self.message_id, at_s, body, also=also, scheme=self.scheme))
 
 
-def _tampered(by: Signer, body: bytes) -> SignedMessage:
-    """Signs the body, then changes it; it stays JSON, so that only a receiver that verifies notices."""
+def _tampered(signer: Signer, body: bytes) -> SignedMessage:
+    """Signs the body, then changes it to other valid JSON: only a receiver that verifies the signature notices."""
     has_members = body.rstrip().endswith(b"}") and body.strip(b" \t\r\n{}") != b""
     changed = body.rstrip()[:-1] + b',"tampered":true}' if has_members else body + b" "
-    return by.signed(body)._replace(body=changed)
+    return signer.signed(body)._replace(body=changed)
 
 
-def _reserialised(by: Signer, body: bytes) -> SignedMessage:
-    """Signs the body, then writes its JSON with other blanks, as a proxy or a framework may."""
+def _reserialised(signer: Signer, body: bytes) -> SignedMessage:
+    """Signs the body, then writes its JSON with different blanks, as a proxy or a framework may."""
     try:
         other = json.dumps(json.loads(body), indent=1, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         other = body
-    return by.signed(body)._replace(body=other if other != body else body + b"\n")
+    return signer.signed(body)._replace(body=other if other != body else body + b"\n")
 
 
-def _malformed(by: Signer, body: bytes) -> SignedMessage:
-    """Replaces the signature by nonsense, as a probe sends it."""
-    headers = by.signed(body).headers
+def _malformed(signer: Signer, body: bytes) -> SignedMessage:
+    """Replaces the signature by text that is no signature."""
+    headers = signer.signed(body).headers
     return SignedMessage(body, {**headers, [*headers][-1]: "nonsense"})
 
 
-def _malformed_timestamp(by: Signer, body: bytes) -> SignedMessage:
-    headers = by.signed(body).headers
+def _malformed_timestamp(signer: Signer, body: bytes) -> SignedMessage:
+    headers = signer.signed(body).headers
     name = TIMESTAMP_HEADER if TIMESTAMP_HEADER in headers else [*headers][-1]
-    return SignedMessage(body, {**headers, name: headers[name].replace(str(by.now_s), "yesterday")})
+    return SignedMessage(body, {**headers, name: headers[name].replace(str(signer.now_s), "yesterday")})
 
 
-def _other_scheme(by: Signer, body: bytes) -> SignedMessage:
-    """Signs with the right secret by another service's scheme."""
-    return by._replace(scheme=next(scheme for scheme in SCHEMES if scheme != by.scheme)).signed(body)
+def _other_scheme(signer: Signer, body: bytes) -> SignedMessage:
+    """Signs with the correct secret, but by another service's scheme."""
+    return signer._replace(scheme=next(scheme for scheme in SCHEMES if scheme != signer.scheme)).signed(body)
 
 
 HOW: Final[Mapping[str, Callable[[Signer, bytes], SignedMessage]]] = {
     "right": Signer.signed,
     # Another's signature before the right one, as while a secret is being rolled.
-    "several": lambda by, body: by.signed(body, other_secret(by.secret, by.scheme), by.secret),
-    "wrong_secret": lambda by, body: by.signed(body, other_secret(by.secret, by.scheme)),
-    "stale": lambda by, body: by.signed(body, later_s=-by.tolerance_s - _BEYOND_S),
-    "future": lambda by, body: by.signed(body, later_s=by.tolerance_s + _BEYOND_S),
+    "several": lambda signer, body: signer.signed(body, other_secret(signer.secret, signer.scheme), signer.secret),
+    "wrong_secret": lambda signer, body: signer.signed(body, other_secret(signer.secret, signer.scheme)),
+    "stale": lambda signer, body: signer.signed(body, later_s=-signer.tolerance_s - _BEYOND_S),
+    "future": lambda signer, body: signer.signed(body, later_s=signer.tolerance_s + _BEYOND_S),
     "other_scheme": _other_scheme,
     "tampered": _tampered,
     "reserialised": _reserialised,
@@ -271,26 +271,26 @@ HOW: Final[Mapping[str, Callable[[Signer, bytes], SignedMessage]]] = {
     "malformed": _malformed,
     "malformed_timestamp": _malformed_timestamp,
 }
-"""Name → the function that makes the message. A receiver must take the first two messages and refuse all others."""
+"""Name → the function that makes the message. A receiver must accept the first two messages and refuse all others."""
 NOT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     "github": {
         "several": "has room for one signature",
         **dict.fromkeys(("stale", "future", "malformed_timestamp"), "has no timestamp"),
     },
 }
-"""Scheme → name of `HOW` that the scheme cannot express → why."""
+"""Scheme → (name in `HOW` → the reason why the scheme has no such message)."""
 
 
-def signed(by: Signer, body: bytes, how: str = "right") -> SignedMessage:
-    """A message with `body`, signed by `by` in the way `how`: `right`, or another name of `HOW`, to test a receiver.
+def signed(signer: Signer, body: bytes, how: str = "right") -> SignedMessage:
+    """A message with `body`, signed by `signer`; `how` is `right` or another name in `HOW`, for testing a receiver.
 
     Raises InvalidRequest: no such name, or the scheme cannot express it.
     """
     if how not in HOW:
         message = f"how is one of {', '.join(HOW)}, not {how!r}."
         raise InvalidRequest(message, code="parameter_invalid", param="how")
-    if why := NOT_IN.get(by.scheme, {}).get(how):
-        message = f"There is no message {how!r} where signature_scheme is {by.scheme!r}: it {why}."
+    if why := NOT_IN.get(signer.scheme, {}).get(how):
+        message = f"There is no message {how!r} where signature_scheme is {signer.scheme!r}: it {why}."
         raise InvalidRequest(message, code="parameter_invalid", param="how")
-    made = HOW[how](by, body)
-    return made._replace(headers={"Content-Type": by.media_type, **made.headers})
+    made = HOW[how](signer, body)
+    return made._replace(headers={"Content-Type": signer.media_type, **made.headers})

@@ -1,1 +1,1 @@
-"""The parts of a bench that JupyterLab shows. A part is loaded at its first display."""
+"""The parts of a bench that JupyterLab displays; each is loaded at its first display."""

@@ -1,7 +1,7 @@
-"""Carries the requests of the console in Jupyter, and of the phone that `workbench lab` docks beside notebooks.
+"""Transports the requests of the console in Jupyter, and of the phone that `workbench lab` docks beside notebooks.
 
-A page asks over one comm, and the bench's own HTTP client sends the request. Changes go out on another comm, because
-a comm on which a running cell has sent something responds only after the cell has ended.
+A page sends requests over one comm, and the bench's HTTP client forwards them. Changes are sent over another comm,
+because a comm on which a running cell has sent something responds only after the cell has ended.
 """
 
 import logging
@@ -24,11 +24,11 @@ from workbench.text.render import bundle, with_widget
 from workbench.traffic.trace import saved_console
 
 NEWS: Final = "workbench.news"
-"""The comm that a kernel opens to the docked phone, for changes of the bench that was made or used last."""
+"""The comm from a kernel to the docked phone, with changes of the bench that was created or used last."""
 ASK: Final = "workbench.ask"
-"""The comm that the docked phone opens, for requests to the bench that was made or used last."""
+"""The comm from the docked phone, with requests to the bench that was created or used last."""
 _CHARGES: Final = ("POST", "/v1/charges")
-"""The only operation that takes the key by Basic authentication."""
+"""The only operation to which the key is sent by Basic authentication."""
 _LOST: Final = "The sandbox does not respond. The console continues when the sandbox is back."
 _STILL: Final = "To use the console, run bench.console() in a cell in Jupyter."
 _CLOSED: Final = "This Workbench is closed. Run the notebook's cells again, from the cell that makes it."
@@ -38,7 +38,7 @@ Message = dict[str, Any]
 
 @cache
 def files() -> dict[str, str]:
-    """Name → text of the console's files, the same as in a served sandbox."""
+    """Name → text of the console's files, which a served sandbox has too."""
     folder = console("")
     found = [path.relative_to(folder) for pattern in ("*.js", "*.css", "vendor/*.js") for path in folder.glob(pattern)]
     names = ["look.css", *(path.as_posix() for path in found)]
@@ -46,7 +46,7 @@ def files() -> dict[str, str]:
 
 
 class Channel:
-    """Responds to the pages of one bench, and sends them the bench's changes; each bench has one channel."""
+    """Responds to the pages of one bench, and sends the bench's changes to them; each bench has one channel."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -57,7 +57,7 @@ class Channel:
         session.watchers.add(self._follow)
 
     def answer(self, asked: Message) -> Message:
-        """The response to one message of a page, with the message's `number`."""
+        """The response to a page's message, with the message's `number`."""
         if asked.get("files"):
             return {"number": asked["number"], "files": files(), "base": self._session.base_url}
         try:
@@ -69,7 +69,7 @@ class Channel:
         return {"number": asked["number"], **told}
 
     def _sent(self, request: Mapping[str, Any]) -> httpx.Response:
-        """The sandbox's response; a request without a key gets the session's key, unless the request is anonymous."""
+        """The sandbox's response; a request without a key is sent with the session's, unless it is to be anonymous."""
         method, path = str(request.get("method", "GET")), str(request["path"])
         headers, body = dict(request.get("headers") or {}), request.get("body")
         if "Authorization" not in headers and not request.get("anonymous"):
@@ -103,9 +103,9 @@ class Channel:
 
 
 class ConsoleWidget(anywidget.AnyWidget):
-    """The console in a cell. A page's contents and inputs go by messages, so that a saved notebook holds none of them.
+    """The console in a cell. Its contents and inputs travel as messages, so a saved notebook contains none of them.
 
-    `news` is the id of the model whose comm sends changes; `record` is the HTML to show once no kernel responds.
+    `news` is the id of the model whose comm sends changes; `record` is the HTML to show when no kernel responds.
     """
 
     _esm = files()["jupyter.js"]
@@ -123,29 +123,29 @@ class ConsoleWidget(anywidget.AnyWidget):
 
 
 class Console:
-    """The console of one bench: live in a cell while its kernel lives, and a record of that moment afterwards.
+    """The console of one bench: live in a cell as long as its kernel runs, and afterwards a record of that moment.
 
     In `workbench lab` the console's phone is docked beside the notebooks.
     """
 
     docked: "ClassVar[Console | None]" = None
-    """The console whose phone is docked: that of the bench that was made or used last."""
+    """The console whose phone is docked: that of the bench that was created or used last; None if there is none."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     @cached_property
     def channel(self) -> Channel:
-        """The channel of all pages, made for the first page."""
+        """The channel of all pages, created for the first page."""
         return Channel(self._session)
 
     @cached_property
     def widget(self) -> ConsoleWidget:
-        """The live console, the same widget for every display."""
+        """The live console; every display shows the same widget."""
         return ConsoleWidget(self.channel)
 
     def dock(self) -> None:
-        """Connect the phone beside the notebooks to this bench."""
+        """Connects the phone beside the notebooks to this bench."""
         if Console.docked is self:
             return
         if Console.docked:
@@ -156,7 +156,7 @@ class Console:
         self.channel.listeners.append(self._news.send)
 
     def undock(self) -> None:
-        """Disconnect the phone beside the notebooks from this bench."""
+        """Disconnects the phone beside the notebooks from this bench."""
         self.channel.listeners.remove(self._news.send)
         self._news.close()
 

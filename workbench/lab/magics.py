@@ -1,4 +1,4 @@
-"""`%%http` sends a request that is written as it goes over the wire, and shows it with the response."""
+"""The magic `%%http` sends a request written in the format of HTTP/1.1, and shows it with the response."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from workbench.visible import visible
 
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 COMPUTED: Final = ("content-length", "transfer-encoding", "connection")
-"""Headers that follow from the body; the HTTP client sets them."""
+"""Headers that depend on the body; the HTTP client sets them."""
 HELP: Final = """%%http [BENCH]
 
 Send a raw HTTP request to the sandbox, as it is written in the cell:
@@ -39,21 +39,21 @@ BENCH is the variable that holds the Workbench; `bench`, or the only one there i
 is in _ afterwards."""
 _MOST_TEXT = 2000
 _OF_THE_SERVER = {"date", "server", *COMPUTED}
-"""Headers that are about the server and differ from run to run."""
+"""Headers about the server, which differ from run to run."""
 _TYPED = re.compile(r'("text"\s*:\s*)"[^"]*"')
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _VARIABLE = re.compile(r"\$(?:\$|([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*))")
 _Write: TypeAlias = Callable[[str, object], str]
-"""Name and value of a variable → the value's text; the name is for messages."""
+"""A function from a variable's name (for messages) and value to the text that replaces it."""
 
 
 class Mistyped(Exception):
-    """The cell is no request. The message names the right form and, raised by `read`, the line."""
+    """The cell is not a request. The message gives the correct format and, if `read` raised it, the line."""
 
 
 class RawRequest(NamedTuple):
-    """The request that a `%%http` cell writes, with its variables filled in; `target` is a path and query, from `/`."""
+    """The request in a `%%http` cell, with its variables filled in; `target` is path and query, beginning with `/`."""
 
     method: str
     target: str
@@ -62,7 +62,7 @@ class RawRequest(NamedTuple):
 
 
 def read(text: str, names: Mapping[str, Any], base_url: str) -> RawRequest:
-    """The request of a cell, with `$name` and `$name.attribute` filled in from `names`; `$$` is a dollar.
+    """The request in a cell, with `$name` and `$name.attribute` filled in from `names`; `$$` is a dollar sign.
 
     Raises Mistyped: the request cannot be sent, or is for another place than `base_url`.
     """
@@ -156,7 +156,7 @@ def _in_path(name: str, value: object) -> str:
 
 
 def _in_body(_name: str, value: object) -> str:
-    """A string as it is within the quotes of JSON; objects, arrays, true, false and null as JSON; a number as text."""
+    """The text of a value in a JSON body: a string without quotes, a number as it is, anything else as JSON."""
     if isinstance(value, str):
         return to_json(str(value)).decode()[1:-1]
     if value is None or isinstance(value, bool | Mapping | list | tuple):
@@ -180,7 +180,7 @@ def load(shell: InteractiveShell) -> None:
 
 
 def _session(names: dict[str, Any], line: str) -> Session:
-    """The session of the Workbench in the variable that `line` names; if that is empty, in `bench`, or the only one.
+    """The session of the Workbench in the variable that `line` names; without a name, in `bench`, or in the only one.
 
     Raises Mistyped: no variable of this name holds a Workbench, or without a name there is none, or are several.
     """

@@ -1,1 +1,1 @@
-"""The parts of a shop's server: the typed client, its calls, the receiver of webhooks."""
+"""The parts of a shop's server: the typed client, its calls, and the receiver of webhooks."""

@@ -1,4 +1,4 @@
-"""Sends one request to the service, and returns the response as a struct or raises its error."""
+"""Sends a request to the service, and returns the response as a struct or raises its error."""
 
 import re
 from base64 import b64encode
@@ -40,24 +40,27 @@ _READ = {
     "type", "title", "status", "detail", "instance", "code", "param", "errors", "request_id", "decline_code",
     "error", "message",
 }  # fmt: skip
-"""Members of an error response for which the error has attributes; all others become its `facts`."""
+"""Members of an error response that the error has as attributes; all others go into its `facts`."""
 _AS_IT_IS = httpx.Auth()
-"""Keeps httpx from sending its client's credentials, or those in a URL, in place of the key."""
+"""Stops httpx from sending its client's credentials, or those in a URL, instead of the key."""
 _url = lru_cache(httpx.URL)
-"""Parses a URL and remembers it: parsing takes httpx a fifth of a call, and few URLs differ."""
+"""Parses a URL; cached, since parsing takes a fifth of a call's time in httpx, and few URLs differ."""
 _BEFORE_SENDING = (
     httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.LocalProtocolError, httpx.UnsupportedProtocol,
 )  # fmt: skip
-"""Errors of a request of which nothing was sent."""
+"""Exceptions that mean that nothing of a request was sent."""
 
 
 def ignore_cookies(client: httpx.Client) -> None:
-    """Stop a client from looking for cookies in responses, which takes half of httpx's time."""
+    """Stops a client from searching responses for cookies, which takes half of httpx's time."""
     client.cookies.extract_cookies = lambda _: None  # type: ignore[assignment, method-assign]  # of this client's jar
 
 
 class RequestParts(TypedDict, total=False):
-    """Optional parts of a request; `basic` sends the key by Basic authentication, `key` is another key, "" for none."""
+    """Optional parts of a request.
+
+    With `basic`, the key is sent by Basic authentication; `key` is another key, "" for none.
+    """
 
     body: Mapping[str, Any] | None
     query: Mapping[str, str] | None
@@ -67,7 +70,7 @@ class RequestParts(TypedDict, total=False):
 
 
 class Calls:
-    """Sends requests with one key over one httpx client."""
+    """Sends requests with one key, using one httpx client."""
 
     def __init__(self, key: str, http: httpx.Client, *, allow_live: bool = False) -> None:
         self._allow_live = allow_live
@@ -77,17 +80,17 @@ class Calls:
         """The headers of the last response."""
 
     def hold(self, key: str) -> None:
-        """Send this key from now on. Raises LiveKeyRefused: a live key. Raises InvalidRequest: not a string."""
+        """Sends this key from now on. Raises LiveKeyRefused: a live key. Raises InvalidRequest: not a string."""
         self._check(key)
         self.key = Secret(key)
 
     @property
     def is_sandbox(self) -> bool:
-        """True if the last response has the header of a sandbox."""
+        """True if the last response had the header of a sandbox."""
         return "Sandbox-Provenance" in self._latest
 
     def send(self, method: str, url: str, shape: type[T], **parts: Unpack[RequestParts]) -> T:
-        """Send one request and read its response as a `shape`.
+        """Sends one request; returns the response's body as a `shape`.
 
         - Raises a subclass of ApiError by the status.
         - Raises InvalidRequest before anything is sent: a `key` that is no string, or a body that JSON cannot hold.
@@ -129,9 +132,9 @@ class Calls:
     def _request(
         self, method: str, url: str, content: bytes, query: Mapping[str, str] | None, sent: Mapping[str, str]
     ) -> httpx.Request:
-        """A request like that of the client's `build_request`, without its copies, which would double the time.
+        """A request like that of the client's `build_request`, but without its copying, which doubles the time.
 
-        `query` has further parameters of the URL, or is None; `sent` are the headers.
+        `query` has further parameters for the URL, or is None; `sent` has the headers.
         """
         client, place = self._http, _url(url)
         headers = {b"host": (b"Host", place.netloc)}
@@ -146,7 +149,7 @@ class Calls:
         return request
 
     def _check(self, key: str) -> None:
-        """Raises LiveKeyRefused: a live key, which this client may not send. Raises InvalidRequest: not a string."""
+        """Raises LiveKeyRefused: a live key, which this client must not send. Raises InvalidRequest: not a string."""
         text = checked_text("The key", key, such_as="sk_test_…").strip()
         if text.startswith(("sk_live", "pk_live")) and not self._allow_live:
             raise LiveKeyRefused(
@@ -165,7 +168,7 @@ def _written(body: Mapping[str, Any]) -> bytes:
 
 
 def _content_of(response: httpx.Response) -> bytes:
-    """The body of a success; without an encoding, this skips httpx's decoding, a third of its time."""
+    """The body of a successful response; without a content encoding, it skips httpx's decoding, a third of its time."""
     try:
         if response.is_stream_consumed or "content-encoding" in response.headers:
             return response.read()
@@ -176,7 +179,7 @@ def _content_of(response: httpx.Response) -> bytes:
 
 
 def _lost(method: str, url: str, error: httpx.RequestError) -> WorkbenchError:
-    """The error of a request without a response, or with a response whose content encoding is broken."""
+    """The error for a request without a response, or with a response whose content encoding is broken."""
     if isinstance(error, httpx.DecodingError):
         return UnexpectedResponse(f"{method} {mask(url)} got a response that cannot be decoded: {error}.")
     sent_nothing = method == "GET" or isinstance(error, _BEFORE_SENDING)
@@ -186,12 +189,12 @@ def _lost(method: str, url: str, error: httpx.RequestError) -> WorkbenchError:
 
 
 def invalid(message: str, param: str | None = None, *, hint: str = "") -> InvalidRequest:
-    """The error for an argument, `param`, that cannot be sent; None if the fault is in no single argument."""
+    """The error for an argument that cannot be sent; `param` is its name, None if no single argument is at fault."""
     return InvalidRequest(message, code="parameter_invalid", param=param, hint=hint)
 
 
 def host_of(url: str, name: str = "base_url") -> str:
-    """The argument `name`, the URL of a service, without a slash at its end.
+    """The argument `name`, a service's URL, without a slash at its end.
 
     Raises InvalidRequest: the URL is not http or https, has no host, has a query, cannot be parsed, or ends in /v1,
     which the client adds itself.
@@ -228,7 +231,7 @@ def checked_text(name: str, value: str, *, such_as: str = "") -> str:
 
 
 def segments(*identifiers: str) -> str:
-    """Identifiers as segments of a path, a slash before each.
+    """Identifiers as segments of a path, each after a slash.
 
     Raises InvalidRequest: an identifier is empty, `.` or `..`, or `checked_text` refuses it.
     """
@@ -238,19 +241,19 @@ def segments(*identifiers: str) -> str:
     return "".join([f"/{quote(identifier, safe='')}" for identifier in identifiers])
 
 
-_LEARNING = Lock()
-"""Held while a decoder is made: msgspec then inspects the struct, which no thread may find half inspected."""
+_DECODER_LOCK = Lock()
+"""A lock for creating a decoder: msgspec then inspects the struct, which no other thread may use in that time."""
 
 
 @cache
 def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
     """A decoder of JSON to `shape`; numbers with a point become Decimals, never floats, whatever the shape."""
-    with _LEARNING:
+    with _DECODER_LOCK:
         return msgspec.json.Decoder(cast("type[Any]", shape), float_hook=Decimal, dec_hook=_held)
 
 
 def _held(kind: type, value: object) -> object:
-    """Decodes a field whose type msgspec does not know: a string as a Secret; for another `kind`, the value as is."""
+    """Decodes a field of a type that msgspec does not know: a string as a Secret; any other `kind` unchanged."""
     if kind is not Secret:
         return value
     if isinstance(value, str):
@@ -259,7 +262,7 @@ def _held(kind: type, value: object) -> object:
 
 
 def _read(shape: Any, content: bytes) -> Any:  # noqa: ANN401  an object of the type `shape`
-    """A body as `shape`, or as the other form that the register may give this shape."""
+    """A body as `shape`, or as the alternative format that the register may give it."""
     try:
         return _decoder(shape).decode(content)
     except InvalidOperation as error:
@@ -271,7 +274,7 @@ def _read(shape: Any, content: bytes) -> Any:  # noqa: ANN401  an object of the 
 
 
 def error_from(response: httpx.Response) -> ApiError:
-    """The error of a response, whatever the form of its body: the interface does not show the real service's form."""
+    """The error in a response, for every format of its body, since the interface does not show the real one."""
     members: dict[str, Any] = {}
     with suppress(msgspec.MsgspecError, RecursionError, InvalidOperation):
         members = _decoder(dict[str, Any]).decode(response.content)

@@ -1,4 +1,4 @@
-"""The merchant's server-side client: the interface of the service over HTTP, and nothing else."""
+"""The merchant's server-side client: it uses only the service's HTTP interface."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,13 +38,13 @@ _STANDS: Final = (
 
 
 class Group:
-    """A group of calls to paths below `_version` and `_path`, on the host that `_host` names."""
+    """A group of calls to paths below `_version` and `_path`, on the host in `_host`."""
 
     _host = "base_url"
     _version = "/v1"
     _path: str
     _is_on_dashboards = False
-    """True if a sandbox may offer the group only on its dashboard, because the interface does not show the group."""
+    """True if the interface does not show the group, so that a sandbox may offer it only on its dashboard."""
 
     def __init__(self, client: "PaymentsClient") -> None:
         self._client = client
@@ -69,7 +69,7 @@ class Group:
 class Listed(Group, Generic[T]):
     """A group whose objects, of the type `_shape`, can be listed.
 
-    A group names each filter as an argument, so that Python rejects a misspelt filter.
+    Each filter is a named argument, so that Python rejects a misspelt filter.
     """
 
     _shape: type[T]
@@ -85,13 +85,13 @@ class Listed(Group, Generic[T]):
     ) -> List[T]:
         """A page of `limit` objects, 1 to 100, newest first: older than `starting_after`, newer than `ending_before`.
 
-        Both are ids of objects. A service that numbers its pages takes the number `page`, from 1, instead.
-        Raises InvalidRequest: the service pages its lists the other way.
+        Both are ids of objects. A service with numbered pages takes the number `page`, from 1, instead. Raises
+        InvalidRequest: ids are given to a service with numbered pages, or a number to one without.
         """
         return self._listed(limit, page, starting_after=starting_after, ending_before=ending_before)
 
     def each(self) -> Iterator[T]:
-        """Every object, newest first, page after page; objects created meanwhile are left out."""
+        """Yields every object, newest first, page by page; objects created meanwhile are left out."""
         return self._every()
 
     def _listed(self, limit: int, page: int | None, **asked: str | None) -> List[T]:
@@ -110,7 +110,7 @@ class Listed(Group, Generic[T]):
         return List(listed.url, listed.page * listed.per_page < listed.total, listed.data)
 
     def _every(self, **filters: str | None) -> Iterator[T]:
-        """Yields the rows of page after page, by the last id or by number; drops repeats where numbered pages shift."""
+        """Yields the rows of all pages, by the last id or by number; drops repeated rows if numbered pages shift."""
         after: str | None = None
         number = 1 if self._client.pagination == "page" else None
         seen = set[str]()
@@ -130,12 +130,12 @@ class Retrieved(Listed[T]):
     """A group whose objects can be listed, and retrieved one by one."""
 
     def retrieve(self, identifier: str) -> T:
-        """The object as it is now. Raises NotFound: no object has this id."""
+        """The current object with this id. Raises NotFound: there is none."""
         return self._send("GET", self._shape, identifier)
 
 
 def exact(amount: Decimal | int, *, is_whole: bool = False) -> Decimal | int:
-    """Returns `amount`, an int or, unless `is_whole`, a finite Decimal. Raises InvalidRequest: another value."""
+    """Returns `amount`, an int or, unless `is_whole`, a finite Decimal. Raises InvalidRequest: any other value."""
     if isinstance(amount, int) and not isinstance(amount, bool):
         return amount
     if is_whole:
@@ -151,9 +151,9 @@ def exact(amount: Decimal | int, *, is_whole: bool = False) -> Decimal | int:
 
 
 def checked_names(name: str, values: Sequence[str], such_as: str) -> list[str]:
-    """`values`, the argument `name`, as a list.
+    """Returns the argument `values`, called `name`, as a list.
 
-    Raises InvalidRequest: a single string, or nothing to loop over; the message has `such_as` as an example.
+    Raises InvalidRequest: a single string, or a value that is not iterable; the message has `such_as` as an example.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise invalid(f'{name} must be a list, such as ["{such_as}"], not {values!r}.', name)
@@ -161,7 +161,7 @@ def checked_names(name: str, values: Sequence[str], such_as: str) -> list[str]:
 
 
 class _AnyToken(Struct):
-    """A pair of tokens under any of the names that its field may have: the interface does not show the name."""
+    """A token response, with the token under any of its possible names, since the interface does not show the name."""
 
     access_token: str = ""
     token: str = ""
@@ -169,7 +169,7 @@ class _AnyToken(Struct):
     refresh_token: str = ""
 
     def read(self) -> Token:
-        """The pair of tokens. Raises UnexpectedResponse: no field holds a token."""
+        """The pair of tokens. Raises UnexpectedResponse: no field contains a token."""
         if self.data is not None:
             return self.data.read()
         if not (access := self.access_token or self.token):
@@ -178,15 +178,15 @@ class _AnyToken(Struct):
 
 
 class Auth(Group):
-    """Bearer tokens for an e-mail address and a password, as section 4 of the interface sketches them.
+    """Bearer tokens for an e-mail address and a password, as outlined in section 4 of the interface.
 
-    The interface does not fix the name of the response's field with the token: the client tries all possible names.
+    The interface does not define which field of the response has the token: the client tries all possible names.
     """
 
     _path = "/auth"
 
     def token(self, *, email: str, password: str) -> Token:
-        """A bearer token, good for 86,400 seconds."""
+        """Get a bearer token, valid for 86,400 seconds."""
         return self._send("POST", _AnyToken, "token", body={"email": email, "password": password}, key="").read()
 
     def refresh(self, refresh_token: str) -> Token:
@@ -196,7 +196,7 @@ class Auth(Group):
 
 
 class ApiKeys(Listed[ApiKey]):
-    """Test keys, listed masked; only `create` and `roll` show a value.
+    """Test keys; lists show them masked, and only `create` and `roll` return a value.
 
     The interface does not show these calls: they are assumed.
     """
@@ -225,7 +225,7 @@ class Balance(Group):
     _path, _is_on_dashboards = "/balance", True
 
     def retrieve(self) -> payments_and_payouts.Balance:
-        """The balance as it is now."""
+        """The current balance."""
         return self._send("GET", payments_and_payouts.Balance)
 
 
@@ -245,7 +245,7 @@ class Payouts(Retrieved[Payout]):
     ) -> Payout:
         """Pay out `amount`, in major units of the currency, at the coming midnight.
 
-        `destination` is your own name for an account, `metadata` texts of your own. Without an `idempotency_key` a
+        `destination` is your name for a bank account, `metadata` has texts of your own. Without an `idempotency_key`, a
         repeated call pays out again. Raises StateConflict: more than is available.
         """
         body = {"amount": exact(amount), "currency": currency, "destination": destination, "metadata": metadata}
@@ -260,7 +260,7 @@ class Plants(Group):
     def create(self, *, id: int, name: str, tag: str | None = None, token: str | None = None) -> Plant:
         """Add a plant to the sample store's catalogue; you choose its `id`, a number, and `tag`, its type.
 
-        `token` is a bearer token to use in place of the key.
+        `token` is a bearer token to send instead of the key.
         """
         return self._send("POST", Plant, body={"id": id, "name": name, "tag": tag}, key=token)
 
@@ -268,7 +268,7 @@ class Plants(Group):
 class PaymentIntents(Retrieved[PaymentIntent]):
     """Payment intents: create one, then confirm it to send the prompt to the customer's phone.
 
-    Sections 2.1 and 2.2 of the interface show this; listing and canceling are assumed.
+    Sections 2.1 and 2.2 of the interface show these two calls; listing and canceling are assumed.
     """
 
     _path, _shape = "/payment_intents", PaymentIntent
@@ -283,10 +283,9 @@ class PaymentIntents(Retrieved[PaymentIntent]):
         metadata: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> PaymentIntent:
-        """Register an attempt to be paid; `amount` is in kwacha, at most two decimals.
+        """Create an intent to be paid; `amount` is in kwacha, with at most two decimals.
 
-        `description` is shown in the customer's prompt. Without an `idempotency_key` a repeated call registers another
-        intent.
+        The customer's prompt shows `description`. Without an `idempotency_key`, a repeated call creates another intent.
 
         >>> pay.payment_intents.create(amount=Decimal("150.00"), currency="ZMW")  # doctest: +SKIP
         """
@@ -310,7 +309,7 @@ class PaymentIntents(Retrieved[PaymentIntent]):
     ) -> PaymentIntent:
         """Send the prompt to the customer's phone, `+260` and nine digits; `provider` is the operator, such as `mtn`.
 
-        `client_secret` is needed where the client holds a publishable key. With an `idempotency_key`, a repeated call
+        `client_secret` is required if the client has a publishable key. With an `idempotency_key`, a repeated call
         sends no second prompt.
         """
         method = {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": provider}}
@@ -318,7 +317,7 @@ class PaymentIntents(Retrieved[PaymentIntent]):
         return self._send("POST", PaymentIntent, intent_id, "confirm", idempotency_key=idempotency_key, body=body)
 
     def retrieve(self, intent_id: str, *, client_secret: str | None = None) -> PaymentIntent:
-        """The intent as it is now; `client_secret` is needed where the client holds a publishable key."""
+        """The current intent; `client_secret` is required if the client has a publishable key."""
         query = {"client_secret": checked_text("client_secret", client_secret)} if client_secret else None
         return self._send("GET", PaymentIntent, intent_id, query=query)
 
@@ -353,12 +352,11 @@ class Charges(Retrieved[Charge]):
         reference: str | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> Charge:
-        """Ask a customer for money in one call; `amount` is a whole number (ngwee in the sandbox).
+        """Ask a customer for money in one call; `amount` is a whole number, in the sandbox of ngwee.
 
-        `channel` is the operator, such as `mtn`, and `phone` the customer's number, `+260` and nine digits.
-        `idempotency_key` is yours to choose and to keep: the same key with the same body never charges twice. An
-        order's number is a good key.
-        A service that does not wait for the customer answers `pending`: see `PaymentsClient.wait_charge`. Raises
+        `channel` is the operator, such as `mtn`, and `phone` the customer's number, `+260` and nine digits. Choose and
+        store the `idempotency_key`: the same key with the same body never charges twice. An order number is a good key.
+        If the service does not wait for the customer, the charge is `pending`: see `PaymentsClient.wait_charge`. Raises
         PaymentDeclined: the charge failed; `facts["charge"]` names the charge.
         """
         payer = {"type": type, "channel": channel, "phone": phone, "reference": reference, "metadata": metadata}
@@ -366,7 +364,7 @@ class Charges(Retrieved[Charge]):
         return self._send("POST", Charge, idempotency_key=idempotency_key, basic=True, body=body)
 
     def retrieve(self, charge_id: str) -> Charge:
-        """The charge as it is now."""
+        """The current charge."""
         return self._send("GET", Charge, charge_id, basic=True)
 
 
@@ -407,11 +405,11 @@ class Refunds(Retrieved[Refund]):
         metadata: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Refund:
-        """Refund a charge or an intent, of which you name one; without an `amount`, all that is left.
+        """Refund either a charge or an intent; without an `amount`, all that is left.
 
-        `amount` is whole ngwee, an int, if you name a charge, and kwacha if you name an intent. Without an
-        `idempotency_key` a repeated call refunds again. Raises InvalidRequest: more than is left, or not exact. Raises
-        StateConflict: nothing was paid.
+        `amount` is an int of ngwee for a charge, and in kwacha for an intent. Without an `idempotency_key` a repeated
+        call refunds again. Raises InvalidRequest: more than is left, or not exact. Raises StateConflict: nothing was
+        paid.
         """
         if amount is not None:
             amount = exact(amount, is_whole=charge is not None)
@@ -457,12 +455,12 @@ class WebhookEndpoints(Retrieved[WebhookEndpoint]):
         return self._send("POST", WebhookEndpoint, endpoint_id, "roll_secret")
 
     def delete(self, endpoint_id: str) -> Deleted:
-        """Remove an endpoint: nothing more is sent there."""
+        """Delete an endpoint; no further events are sent to it."""
         return self._send("DELETE", Deleted, endpoint_id)
 
 
 class Events(Retrieved[Event]):
-    """Events of everything that happened; `list` and `each` take `type`, `created_since` and `search`."""
+    """Events about everything that happened; `list` and `each` take `type`, `created_since` and `search`."""
 
     _path, _shape = "/events", Event
 
@@ -535,15 +533,14 @@ class Deliveries(Retrieved[Delivery]):
 
 
 class PaymentsClient(Closing):
-    """`payment_intents`, `charges`, `refunds`, `payouts`, `webhook_endpoints` and the rest of one account.
+    """The groups of calls for one account: `payment_intents`, `charges`, `refunds`, `payouts`, and so on.
 
-    `secret_key` may also be a publishable key or an access token: it is sent as it is. The documented
-    hosts of charges and plants differ from that of intents; `charges_url` and `plants_url` default to
-    `base_url`. The three URLs go without /v1: the client writes the paths. `http` is the httpx client to send
-    with; by default the client makes its own, and closes it. `pagination` is how the service pages its lists: by
-    `cursor`, or by the number of a `page`. `sleep` pauses between polls, for a number of seconds.
-    Raises LiveKeyRefused for a live key unless `allow_live`, InvalidRequest for a URL or a `pagination` that cannot be
-    used.
+    `secret_key` may also be a publishable key or an access token: it is sent unchanged. The documented hosts of charges
+    and plants differ from that of intents; `charges_url` and `plants_url` default to `base_url`. The three URLs have no
+    /v1: the client adds the paths. `http` is the httpx client to use; by default this client creates one, and closes
+    it. `pagination` is how the service pages its lists: by `cursor`, or by the number of a `page`. `sleep` is called to
+    pause between polls, with a number of seconds. Raises LiveKeyRefused for a live key unless `allow_live`,
+    InvalidRequest for a URL or a `pagination` that cannot be used.
     """
 
     def __init__(  # noqa: PLR0913  one argument per part of the interface that differs by deployment
@@ -587,8 +584,8 @@ class PaymentsClient(Closing):
     def in_mode(self, headers: Mapping[str, str], on_dashboard: tuple[str, ...] = ()) -> "PaymentsClient":
         """A copy of this client, with the same key and connection, that sends `headers` with every request.
 
-        Closing the copy leaves the connection open. Calls of operations that the interface document does not show go to
-        the sandbox's dashboard if their path begins with one of `on_dashboard`.
+        Closing the copy leaves the connection open. Calls that the interface does not show go to the sandbox's
+        dashboard if their path begins with one of `on_dashboard`.
         """
         other = copy(self)
         other.owns_http, other.headers, other.on_dashboard = False, headers, on_dashboard
@@ -606,11 +603,11 @@ class PaymentsClient(Closing):
     def wait(self, intent_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> PaymentIntent:
         """Poll an intent every `poll_s` seconds until its attempt has ended, and return the intent.
 
-        An unanswered prompt may still be paid: after `prompt_timeout`, send no new prompt until ten minutes after
-        the last one, and none at all once late money has come. If the wait times out, the outcome is still unknown.
-        After a 429 the client pauses for as long as `Retry-After` says.
-        Raises WaitExpired after `timeout_s` seconds, of pauses or of real time, and at once if the intent was never
-        confirmed. Raises InvalidRequest: `timeout_s` is negative, or `poll_s` is not more than zero.
+        An unanswered prompt may still be paid: after `prompt_timeout`, send no new prompt until ten minutes after the
+        last one, and none at all once late money has come. If the wait times out, the outcome is still unknown. After a
+        429 the client pauses for as long as `Retry-After` says. Raises WaitExpired after `timeout_s` seconds, counted
+        in pauses or in real time; also at once if the intent was never confirmed. Raises InvalidRequest: `timeout_s` is
+        negative, or `poll_s` is not more than zero.
         """
 
         def has_ended(intent: PaymentIntent) -> bool:
@@ -624,7 +621,7 @@ class PaymentsClient(Closing):
     def wait_charge(self, charge_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> Charge:
         """Poll a charge every `poll_s` seconds until it is no longer pending; returns the charge.
 
-        For a service that answers before the customer does. Raises WaitExpired, after `timeout_s` seconds, and
+        For a service that responds before the customer has answered. Raises WaitExpired, after `timeout_s` seconds, and
         InvalidRequest as `wait` does.
         """
         return self._wait(charge_id, self.charges.retrieve, lambda charge: charge.status != PENDING, timeout_s, poll_s)
@@ -661,7 +658,7 @@ class PaymentsClient(Closing):
             slept_s += min(pause_s, left_s)
 
     def _clock_hint(self, passed_s: float, timeout_s: float) -> str:
-        """A hint, for a wait that expired, if real time passed and the sandbox's clock is manual; otherwise empty."""
+        """A hint for an expired wait, if real time has passed while the sandbox's clock is manual; otherwise empty."""
         if passed_s < timeout_s or not self.calls.is_sandbox:
             return ""
         try:

@@ -2,8 +2,8 @@
 
 This file, `domain/signatures.py`, `errors.py` and `visible.py` need nothing but the standard library. `Receiver` is a
 WSGI application: it runs in process under the sandbox's clock, and on a real port under any WSGI server. The order
-matters: it checks the signature on the bytes that arrived, before anything parses them; it returns 200 for a message
-that came before and does not handle it again; it returns 500 if a handler raises, so that the service sends the
+matters: first it checks the signature of the received bytes, before anything parses them. For a message that it has
+handled before, it returns 200 and does nothing else. If a handler raises, it returns 500, so that the service sends the
 message again.
 """
 
@@ -32,13 +32,13 @@ MAX_BODY_BYTES = 1 << 20
 MAX_ARRIVALS = 1000
 MAX_EVENTS = 10_000
 _POLL_S = 0.05
-"""`listen` ends at most this many seconds after its block."""
+"""Seconds within which `listen` ends after its block."""
 _STATUS = {200: "200 OK", 400: "400 Bad Request", 405: "405 Method Not Allowed", 413: "413 Content Too Large",
            500: "500 Internal Server Error"}  # fmt: skip
 _SIGNED_IN = frozenset(
     f"HTTP_{name.upper().replace('-', '_')}" for scheme in SCHEMES.values() for name in scheme.headers
 )
-"""The headers of all schemes, as WSGI names them: a message signed by another scheme is recognised too."""
+"""The headers of all schemes under their WSGI names, so that a message signed by another scheme is recognised."""
 _NAME = re.compile(r"\*|[a-z_]+\.(\*|[a-z_.]+)")
 _LENGTH = re.compile("[0-9]{1,19}")
 _JSON = json.JSONDecoder(parse_float=Decimal)
@@ -48,14 +48,14 @@ _LOG.addHandler(logging.NullHandler())
 
 
 class EventData(NamedTuple):
-    """The object as it was when the event happened, and the values that changed."""
+    """The object as of the event, and the values that changed."""
 
     object: dict[str, Any]
     previous_attributes: dict[str, Any]
 
 
 class Event(NamedTuple):
-    """A webhook's body, as the service's own envelope or CloudEvents 1.0; numbers with a decimal point are Decimals."""
+    """The body of a webhook, whose format is the service's own or CloudEvents 1.0; decimal numbers are Decimals."""
 
     id: str
     type: str
@@ -64,17 +64,17 @@ class Event(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """One request that reached the receiver: its verdict, and the message to try again by hand."""
+    """A request to the receiver: the verdict on it, and the message, so that you can try it again by hand."""
 
     status: int
-    """The status of the response."""
+    """The HTTP status of the response."""
     verdict: str
-    """accepted, duplicate, refused or failed."""
+    """`accepted`, `duplicate`, `refused` or `failed`."""
     reason: str
     body: bytes
     headers: dict[str, str]
     error: Exception | None = None
-    """The handler's exception, with its traceback."""
+    """The exception that the handler raised, with its traceback; None if it raised none."""
 
     @property
     def raw(self) -> str:
@@ -87,7 +87,7 @@ Handler = Callable[[Event], object]
 
 
 class Events(list[Event]):
-    """The accepted events, once each, in the order of their arrival; `dropped` counts older ones, no longer kept."""
+    """The accepted events, each once, in order of arrival; `dropped` counts older events that were discarded."""
 
     dropped = 0
 
@@ -103,13 +103,12 @@ class Events(list[Event]):
 class Receiver:
     """A webhook endpoint as a WSGI application.
 
-    `secrets` are the endpoint's signing secrets (two while one is being rolled), `scheme` the way of signing, a row of
-    `SCHEMES`. `now` returns seconds since 1970, `tolerance_s` is how many seconds old or early a message may be. `seen`
-    holds the ids of messages handled before: in production pass something durable that all your processes share.
-    `types` are the known types of event: `on` refuses others, or checks only the form of a name without `types`.
-    `events` keeps the newest 10,000 events, and `arrivals` the last 1000 requests; `seen` finds duplicates of dropped
-    events too. The receiver takes one message at a time, and the service waits 15 s for a response: let a handler queue
-    long work.
+    `secrets` has the endpoint's signing secrets (two while one is being rolled); `scheme` is a name in `SCHEMES`. `now`
+    returns seconds since 1970, `tolerance_s` is how many seconds old or early a message may be. `seen` has the ids of
+    messages handled before: in production, pass a durable set that all your processes share. `types` has the known
+    types of events: `on` refuses others. Without `types`, `on` checks only the form of a name. `events` keeps the
+    newest 10,000 events, and `arrivals` the last 1000 requests; `seen` finds duplicates of dropped events too. The
+    receiver handles one message at a time, and the service waits 15 s for a response, so let handlers queue long work.
     """
 
     def __init__(
@@ -136,13 +135,13 @@ class Receiver:
         self._lock = threading.RLock()
 
     def on(self, *event_types: str) -> Callable[[Handler], Handler]:
-        """Decorate a function that handles events of these types; `charge.*` takes a family, `*` all.
+        """Decorate a function that handles events of these types; `charge.*` means a family, `*` all events.
 
         >>> @receiver.on("payment_intent.succeeded")  # doctest: +SKIP
         ... def ship(event): ...
 
-        Raises TypeError for a coroutine function, which nobody would await, and where no type is named.
-        Raises ValueError for a name that no event has.
+        Raises TypeError for a coroutine function, which would not be awaited, and if no type is named. Raises
+        ValueError for a name that no event has.
         """
         if not event_types or not all(isinstance(event_type, str) for event_type in event_types):
             raise TypeError('name the types to handle: @receiver.on("charge.succeeded"), or @receiver.on("*") for all')
@@ -160,7 +159,7 @@ class Receiver:
         return register
 
     def handlers(self, event_type: str) -> list[Handler]:
-        """The handlers of an event of this type, once each: of the type, then of its family, then of `*`."""
+        """The handlers for an event of this type, each once: first for the type, then for its family, then for `*`."""
         wanted = (event_type, f"{event_type.partition('.')[0]}.*", "*")
         found: list[Handler] = []
         for name, (handled, handler) in product(wanted, self._handlers):
@@ -169,11 +168,11 @@ class Receiver:
         return found
 
     def receive(self, body: bytes, headers: dict[str, str]) -> int:
-        """Take one message, and return the HTTP status to answer with."""
+        """Handle one message, and return the HTTP status of the response."""
         return self._take(body, headers).status
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
-        """Responds to a WSGI request with 200, 400, 405, 413 or 500."""
+        """Handles a WSGI request; the response's status is 200, 400, 405, 413 or 500."""
         status, text = self._respond(environ)
         headers = [("Content-Type", "text/plain"), ("Content-Length", str(len(text)))]
         headers += [] if environ["REQUEST_METHOD"] == "POST" else [("Allow", "POST")]
@@ -182,9 +181,9 @@ class Receiver:
 
     @contextmanager
     def listen(self, port: int = 0) -> Iterator[str]:
-        """Answer on a real port of this machine's loopback while the block runs; yields the endpoint's URL.
+        """Serve on a port of this machine's loopback while the block runs; yields the endpoint's URL.
 
-        Port 0 takes a free port. For a test or a notebook; in production use a WSGI server.
+        Port 0 takes a free port. For tests and notebooks; in production, use a WSGI server.
         """
         server = make_server("127.0.0.1", port, self, handler_class=_Quiet)
         thread = threading.Thread(target=server.serve_forever, args=(_POLL_S,), daemon=True)
@@ -207,7 +206,7 @@ class Receiver:
         return f"Receiver({counts})"
 
     def _check(self, event_type: str) -> None:
-        """Raises ValueError: no event has this name, and a handler of it would wait for ever."""
+        """Raises ValueError: no event has this type, so a handler for it would never run."""
         known = {"*", *self._types, *(f"{event_type.partition('.')[0]}.*" for event_type in self._types)}
         if event_type in known or (not self._types and _NAME.fullmatch(event_type)):
             return
@@ -263,14 +262,14 @@ class Receiver:
 
 
 class _Quiet(WSGIRequestHandler):
-    """Writes no log line for a request: the line would land in a notebook's output."""
+    """Writes no log lines for requests, since they would appear in a notebook's output."""
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's signature
         del format, args
 
 
 def _body(environ: WSGIEnvironment) -> bytes | None:
-    """The body's bytes; None if the body is over MAX_BODY_BYTES. A chunked body states no length."""
+    """The body's bytes; None if it is longer than MAX_BODY_BYTES. A chunked body declares no length."""
     length = environ.get("CONTENT_LENGTH") or ""
     if not length and not environ.get("wsgi.input_terminated"):
         return b""
@@ -290,7 +289,7 @@ def _event(body: bytes) -> Event:
 
 
 def _same(one: Handler, other: Handler) -> bool:
-    """True if two handlers are one function, or one cell run again; lambdas have no names to compare."""
+    """True if two handlers are one function, or come from one cell that ran twice; lambdas have no names to compare."""
     names = [
         (getattr(handler, "__module__", ""), getattr(handler, "__qualname__", "<lambda>")) for handler in (one, other)
     ]

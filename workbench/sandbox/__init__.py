@@ -1,1 +1,1 @@
-"""The simulated service: one store file, its operations, and two ways to call them, in process and on a port."""
+"""The simulated service: its store file, its operations, and two ways to call them, in process or through a port."""

@@ -1,7 +1,7 @@
-"""Decides who may call: by the name of the host, the origin of the page, and the key or token.
+"""Decides who may call, by the host name, the origin of the page, and the key or token.
 
-A page of any site can have its own name resolved to this machine (DNS rebinding). The page then has the same origin
-as the sandbox, and could read keys, ledger and handsets. `Host` or `Origin` of its calls gives the page away.
+A page of any site can let its own name resolve to this machine (DNS rebinding). The page then has the same origin as
+the sandbox and could read keys, ledger and handsets. The headers `Host` and `Origin` of its calls reveal such a page.
 """
 
 import base64
@@ -26,14 +26,14 @@ LAST_PORT: Final = 65_535
 _SHOWN: Final = 80
 _ALLOWING: Final = "workbench serve --allow-host NAME, or bench.serve(allow_hosts=[NAME])."
 _PORTS: Final = {"http": ":80", "https": ":443"}
-"""Scheme of a page → the port that a browser leaves out of the origin."""
+"""Scheme → the port that a browser omits from an origin."""
 _PREFLIGHT: Final = {
     "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, Api-Version, Sandbox-Scenario",
     "Access-Control-Max-Age": "600",
 }
 _READ_BY_PAGES: Final = "Request-Id, Api-Version, Idempotent-Replayed, Sandbox-Provenance"
 _FOR_TOKENS: Final = "/plants"
-"""The path that every token may call."""
+"""The path that may be called with any token."""
 _WAYS: Final = {
     "Bearer": "Authorization: Bearer and the key",
     "Basic": "HTTP Basic with the key as user name, no password",
@@ -41,10 +41,10 @@ _WAYS: Final = {
 
 
 class Admitted:
-    """Host names that the sandbox answers to, and origins whose pages may call the operations of a publishable key.
+    """Host names under which the sandbox may be called, and origins whose pages may call publishable-key operations.
 
-    `hosts` are names in addition to this machine's loopback names. No page is admitted by default (CORS).
-    Raises ServeRefused: a host is neither a name nor an address, or an origin is not one.
+    `hosts` are names in addition to this machine's loopback names. By default no page is admitted (CORS). Raises
+    ServeRefused: a host is neither a name nor an address, or an origin is malformed.
     """
 
     def __init__(self, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
@@ -53,10 +53,10 @@ class Admitted:
         self._origins = frozenset(map(_allowed_origin, [origins] if isinstance(origins, str) else origins))
 
     def check(self, host: str | None, origin: str | None) -> None:
-        """Check a request's headers Host and Origin; a repeated header comes joined by commas.
+        """Checks the headers Host and Origin of a request; the values of a repeated header are joined by commas.
 
-        Raises InvalidRequest: the host is missing or unreadable. Raises HostRefused: the sandbox does not answer to the
-        host. Raises PermissionDenied: the sandbox does not answer to the origin's host.
+        Raises InvalidRequest: the host is missing or unreadable. Raises HostRefused: the host is not admitted. Raises
+        PermissionDenied: the origin's host is not admitted.
         """
         name = _host_in(host or "")
         if name is None:
@@ -83,23 +83,23 @@ class Admitted:
         return name in self._names or (name.endswith(".localhost") and _NAME.fullmatch(name) is not None)
 
     def lets(self, asked: object, origin: str) -> TypeGuard[Operation]:
-        """True if `asked` is an operation that a page of `origin` may call, and whose response the page may read."""
+        """True if `asked` is an operation that a page of `origin` may call and whose response it may read."""
         return origin in self._origins and isinstance(asked, Operation) and asked.publishable
 
 
 def preflight(operation: Operation, request: Request, choices: InForce) -> Response:
-    """The response to a preflight, after which a browser lets a page call the operation."""
+    """The response to a CORS preflight request for an operation."""
     return Response(200, "text/plain", b"", {"Access-Control-Allow-Methods": operation.method, **_PREFLIGHT})
 
 
 def shared_with(origin: str) -> list[tuple[str, str]]:
-    """The headers that let a browser hand a response to a page of this origin."""
+    """The CORS headers that let a page of this origin read a response."""
     shown = ("access-control-expose-headers", _READ_BY_PAGES)
     return [("access-control-allow-origin", origin), shown, ("vary", "Origin")]
 
 
 def _allowed_origin(text: str) -> str:
-    """The origin as a browser sends it, without its scheme's usual port. Raises ServeRefused: not an origin."""
+    """The origin as browsers send it, without the scheme's default port. Raises ServeRefused: not an origin."""
     scheme, _, rest = text.lower().removesuffix("/").partition("://")
     if scheme not in _PORTS or _host_in(rest) is None:
         raise ServeRefused(
@@ -151,7 +151,7 @@ class Credential(NamedTuple):
 
 
 def credential_in(request: Request) -> Credential | None:
-    """The credential of a request, or None.
+    """The credential of a request; None if it has none.
 
     Raises AuthenticationFailed: a live key in any form and any header, or a credential that cannot be read.
     """
@@ -174,7 +174,7 @@ def credential_in(request: Request) -> Credential | None:
 
 
 def caller_of(tx: Transaction, request: Request, operation: Operation) -> Caller:
-    """The caller of an operation, by the request's key or token.
+    """The caller of an operation, identified by the request's key or token.
 
     Raises AuthenticationFailed: no key, a wrong or live key, an expired token, or a scheme that is not taken.
     Raises PermissionDenied: a publishable key or a token may not call this operation.
@@ -226,6 +226,6 @@ def _accepted_schemes(operation: Operation) -> str:
 
 
 def challenges(operation: Operation | None) -> str:
-    """The value of a 401's header WWW-Authenticate: the schemes that the operation takes, or else Bearer."""
+    """The value of the header WWW-Authenticate of a 401: the schemes that the operation accepts, or else Bearer."""
     schemes = operation.schemes if operation and operation.schemes else ("Bearer",)
     return ", ".join(f'{scheme} realm="sandbox"' for scheme in schemes)

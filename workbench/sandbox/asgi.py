@@ -1,6 +1,6 @@
-"""Runs an ASGI application of this process: its lifespan and its messages, on one loop in a thread of its own.
+"""Runs an ASGI application of this process, its lifespan included, on an event loop in a thread of its own.
 
-Another loop may run already, as Jupyter's does.
+The caller's thread may already run a loop, as Jupyter does.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from workbench.sandbox.messages import log_fault
 from workbench.sandbox.outbound import NotReceived, Reply, received
 
 _LIFESPAN_S = 30
-"""The most seconds for the start of an application, and for its end."""
+"""The most seconds that an application may take to start, and to shut down."""
 _Message = MutableMapping[str, Any]
 _Receive = Callable[[], Awaitable[_Message]]
 _Send = Callable[[_Message], Awaitable[None]]
@@ -25,7 +25,7 @@ ASGIApplication = Callable[[_Message, _Receive, _Send], Awaitable[None]]
 
 
 class Asgi:
-    """An ASGI application on a loop of its own, from startup to shutdown. Raises ServeRefused: it does not start."""
+    """An ASGI application on its own event loop, from startup to shutdown. Raises ServeRefused: it does not start."""
 
     def __init__(self, app: ASGIApplication) -> None:
         self._app = app
@@ -39,7 +39,7 @@ class Asgi:
         self._begun.result()
 
     def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Reply:
-        """The response to a POST. Raises NotReceived: the response takes over `timeout_s`, or cannot come."""
+        """The response to a POST. Raises NotReceived: no response within `timeout_s` seconds, or none at all."""
         if threading.current_thread() is self._thread:
             message = "the application waits for the sandbox in its own loop, and cannot take a webhook meanwhile"
             raise NotReceived(message)
@@ -55,12 +55,12 @@ class Asgi:
         return answer
 
     def close(self) -> None:
-        """Shut the application down, and end its loop."""
+        """Shuts the application down, and stops its loop."""
         self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join(_LIFESPAN_S)
 
     async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply | Exception:
-        """The response, or the exception of the application, since a future would lose some tracebacks."""
+        """The response, or the application's exception as a value, since a future would lose some tracebacks."""
         request = httpx.Request("POST", url, headers=headers, content=body)
         try:
             response = await self._transport.handle_async_request(request)
@@ -69,7 +69,7 @@ class Asgi:
         return received(response.status_code, await response.aread(), response.headers.get("retry-after", ""))
 
     async def _with_state(self, scope: _Message, receive: _Receive, send: _Send) -> None:
-        """Call the application with a copy of the state that its lifespan left for requests."""
+        """Calls the application with a copy of the state that its lifespan set for requests."""
         await self._app({**scope, "state": self._state.copy()}, receive, send)
 
     async def _live(self) -> None:
@@ -87,9 +87,9 @@ class Asgi:
 
 @asynccontextmanager
 async def _lifespan(app: ASGIApplication, state: _Message) -> AsyncIterator[None]:
-    """Start an application, and shut it down after the block; an application without a lifespan runs as it is.
+    """Starts an application, and shuts it down after the block, if the application supports lifespan events.
 
-    Raises ServeRefused: the application says that it did not start, or says nothing.
+    Raises ServeRefused: the application reports that its start failed, or reports nothing.
     """
     asked, told = asyncio.Queue[_Message](), asyncio.Queue[_Message]()
     scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": state}

@@ -1,6 +1,6 @@
-"""HTTP on the connections of one port: llhttp parses, and the loop's thread answers waiting requests together.
+"""HTTP on one port: llhttp parses; the event loop's thread handles waiting requests in groups, one transaction each.
 
-A request that takes long, such as to advance the clock, goes on in a thread of its own.
+A request that takes long, such as an advance of the clock, is finished in a thread of its own.
 """
 
 import asyncio
@@ -40,40 +40,40 @@ from workbench.sandbox.store.transaction import BUSY_S
 _LOG = logging.getLogger(__name__)
 _TICK_S: Final = 0.05
 _LOOK_S: Final = 0.01
-"""Seconds between two ticks for each open stream: n streams have n times as long, and at most `_TICK_S`.
+"""Seconds between two ticks, times the number of open streams; ticks are at most `_TICK_S` apart.
 
 Without streams, ticks are `_TICK_S` apart.
 """
 _COMMENT_S: Final = 15
-"""Seconds between comments on a stream without news, which show both ends that the connection is alive."""
+"""Seconds between comments on an event stream without news; they show both ends that the connection is alive."""
 BODY_S: Final = 10
-"""Seconds in which the whole of a body must arrive."""
+"""Seconds within which a whole body must arrive."""
 _IDLE_S: Final = 75
-"""Seconds that a connection may stay open between two requests."""
+"""Seconds for which a connection may stay open between two requests."""
 _MAX_HEAD_BYTES: Final = 65_536
 _MAX_HEADERS: Final = 100
 _MOST_WAIT: Final = 8
-"""Once this many requests of a connection wait for responses, the server stops reading from it."""
+"""The number of requests on a connection that may wait for responses; the server then stops reading from it."""
 _MOST_TOGETHER: Final = 64
 """The most commands in one transaction."""
 _BACKLOG: Final = 1024
 _STOP_S: Final = 15
-"""Seconds for requests in flight once the server is asked to end."""
+"""Seconds for requests in flight after the server is asked to stop."""
 _GRACE_S: Final = 0.1
-"""Seconds that an ending server still takes connections; for as long again, it then waits for their requests."""
+"""Seconds for which a stopping server accepts connections; for as long again, it waits for their requests."""
 _LINES: Final[Mapping[int, str]] = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus
 }
 _READS: Final = ("GET", "HEAD", "")
-"""Methods that only read; the empty method stands for bytes that are not a request."""
+"""Methods of requests that only read; the empty one stands for bytes that are not a request."""
 _LINGER_S: Final = 1
-"""Seconds that the server reads on after it has refused a request, or when it ends."""
-_TELL_AGAIN_S: Final = 60
-"""Seconds after which the log repeats that the server cannot take connections."""
+"""Seconds for which the server reads on after it has refused a request, or when it stops."""
+_LOG_AGAIN_S: Final = 60
+"""Seconds after which the log repeats that the server cannot accept connections."""
 _AGAIN_S: Final = 0.005
-"""Seconds until a request is tried again if another process or thread held the store."""
+"""Seconds until a request is tried again because another process or thread held the store."""
 _ABSOLUTE: Final = re.compile(rb"[^/?#]+://([^/?#]*)(.*)")
-"""A target that names a host: the host, then path and query."""
+"""A request target that names a host: groups for the host, and for path and query."""
 _PATH: Final = b"/sandbox/changes"
 _EVENTS: Final = "text/event-stream"
 _LAST: Final = "last-event-id"
@@ -82,18 +82,18 @@ _KEEP_ALIVE: Final = {"1.0": "connection: keep-alive\r\n"}
 
 
 class _Exchange(NamedTuple):
-    """A request and the connection that waits for the response."""
+    """A request, and the connection that waits for its response."""
 
     connection: "_Connection"
     arrived: Arrived
-    goes_on: str
-    """The header line `connection` of the response, or empty."""
+    connection_header: str
+    """The response's `connection` header line, or empty."""
     since_s: float
-    """The moment of arrival by the monotonic clock, in seconds."""
+    """The moment of the request's arrival, in seconds of the monotonic clock."""
 
 
 class _Connection(asyncio.Protocol):
-    """One connection: requests are received whole and answered in their order."""
+    """One connection: receives requests completely and sends their responses in order."""
 
     _transport: asyncio.Transport
 
@@ -107,10 +107,10 @@ class _Connection(asyncio.Protocol):
         """Bytes that the client had not read when last checked; 0 while the client keeps up."""
         self._ends = False
         """True if nothing more is read: the connection ends after its last response."""
-        self._may_take(_IDLE_S)
+        self._set_deadline(_IDLE_S)
 
-    def _may_take(self, seconds: float) -> None:
-        """Set the client's deadline: `seconds` from now for its next step."""
+    def _set_deadline(self, seconds: float) -> None:
+        """Sets the client's deadline: `seconds` from now, for its next step."""
         self.until_s = time.monotonic() + seconds
 
     def _begin(self) -> None:
@@ -118,7 +118,7 @@ class _Connection(asyncio.Protocol):
         self._target, self._body = b"", bytearray()
         self._in_head, self._in_body = False, False
         self._bytes = 0
-        """How much of the head, or of the body and its frame, has arrived."""
+        """The number of received bytes of the head, or of the body with its framing."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -132,15 +132,15 @@ class _Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._unread = self._transport.get_write_buffer_size()
-        self._may_take(BODY_S)
+        self._set_deadline(BODY_S)
 
     def resume_writing(self) -> None:
         self._unread = 0
-        self._may_take(_IDLE_S)
+        self._set_deadline(_IDLE_S)
         self._next()
 
     def eof_received(self) -> bool:
-        """The client sends no more, but may read: refuse half a request, and close once all requests are answered."""
+        """The client sends no more but may read: refuses an incomplete request; closes when all others are answered."""
         if self._in_head or self._in_body:
             self._refuse_part("The connection ended in the middle of a request's head.")
         self._begin()
@@ -167,7 +167,7 @@ class _Connection(asyncio.Protocol):
                 self._refuse(PayloadTooLarge(f"The body, with all that frames it, is over {MAX_READ_BYTES} bytes."))
 
     def _parse(self, data: memoryview) -> None:
-        """Parse all `data`. A request to upgrade to another protocol is read without its upgrade (RFC 9110 §7.8)."""
+        """Parses all `data`. A request for another protocol is treated as one without Upgrade (RFC 9110 §7.8)."""
         while data and not self._ends:
             try:
                 self._parser.feed_data(data)
@@ -179,7 +179,7 @@ class _Connection(asyncio.Protocol):
                 return
 
     def _parse_again(self) -> None:
-        """Parse the head again without the header Upgrade, at which the parser stopped."""
+        """Parses the head again without the header Upgrade, at which the parser stopped."""
         version = self._parser.get_http_version().encode()
         head = [b"%s %s HTTP/%s" % (self._parser.get_method(), self._target, version)]
         head += [b"%s: %s" % header for header in self._headers if header[0].lower() != b"upgrade"]
@@ -189,7 +189,7 @@ class _Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         self._in_head = True
-        self._may_take(BODY_S)
+        self._set_deadline(BODY_S)
 
     def on_url(self, url: bytes) -> None:
         self._target += url
@@ -204,7 +204,7 @@ class _Connection(asyncio.Protocol):
         if len(self._headers) > _MAX_HEADERS or head_bytes > _MAX_HEAD_BYTES:
             self._refuse_head()
         self._in_head, self._in_body, self._bytes = False, True, 0
-        self._may_take(BODY_S)
+        self._set_deadline(BODY_S)
         # Not before an earlier request's response, of which it would seem a part; HTTP/1.0 has no 100.
         if not self._ends and not self._waiting and self._parser.get_http_version() == "1.1":
             headers = ((name.lower(), value.strip().lower()) for name, value in self._headers)
@@ -219,13 +219,13 @@ class _Connection(asyncio.Protocol):
         is_tunnel = self._parser.get_method() == b"CONNECT"
         if self._ends or (self._parser.should_upgrade() and not is_tunnel):
             return
-        arrived, version, goes_on = self._arrived(), self._parser.get_http_version(), _CLOSE
+        arrived, version, connection_header = self._arrived(), self._parser.get_http_version(), _CLOSE
         # HTTP/1.0 has no chunks: a proxy may see the end of the request elsewhere (RFC 9112 §6.1).
         is_torn = version == "1.0" and "transfer-encoding" in arrived.headers
         if self._parser.should_keep_alive() and not (is_tunnel or is_torn or _is_stream(arrived)):
-            goes_on = _KEEP_ALIVE.get(version, "")
+            connection_header = _KEEP_ALIVE.get(version, "")
         self._begin()
-        self._owe(arrived, goes_on)
+        self._owe(arrived, connection_header)
 
     def _arrived(self, fault: ApiError | None = None) -> Arrived:
         method = self._parser.get_method().decode("latin-1")
@@ -236,12 +236,12 @@ class _Connection(asyncio.Protocol):
         return Arrived(method, target, headers, bytes(self._body), fault)
 
     def _refuse(self, error: ApiError) -> None:
-        """Refuse a request that did not arrive whole, and read no more: the rest would seem another request."""
+        """Refuses a request that did not arrive completely, and stops reading: the rest would look like a new one."""
         if not self._ends:
             self._owe(self._arrived(error) if self._in_body else Arrived("", b"", {}, fault=error), _CLOSE)
 
     def _refuse_part(self, of_head: str) -> None:
-        """Refuse a request that broke off; `of_head` is the error's message if not even the head is complete."""
+        """Refuses a request that broke off; `of_head` is the error's message if even its head is incomplete."""
         of_body = "The connection ended, or the chunks broke off, before the body did."
         self._refuse(InvalidRequest(of_body, code="body_incomplete") if self._in_body else InvalidRequest(of_head))
 
@@ -252,27 +252,27 @@ class _Connection(asyncio.Protocol):
         else:
             self._refuse(TargetTooLong(f"The request's first line is over {_MAX_HEAD_BYTES} bytes."))
 
-    def _owe(self, arrived: Arrived, goes_on: str) -> None:
-        self._waiting.append(_Exchange(self, arrived, goes_on, time.monotonic()))
-        self._ends = self._ends or goes_on == _CLOSE
+    def _owe(self, arrived: Arrived, connection_header: str) -> None:
+        self._waiting.append(_Exchange(self, arrived, connection_header, time.monotonic()))
+        self._ends = self._ends or connection_header == _CLOSE
         if len(self._waiting) >= _MOST_WAIT:
             self._transport.pause_reading()
         self._next()
 
     def _next(self) -> None:
-        """Have the server answer the next request, once the response before is sent and the client reads."""
+        """Lets the server handle the next request, once the previous response is sent and the client reads."""
         if self._waiting and not self._answering and not self._unread:
             self._answering = True
             self._server.take(self._waiting[0])
 
     def give_up(self, now_s: float) -> None:
-        """Refuse a late body; close a connection that stays idle or does not read its responses."""
+        """Refuses a late body; closes a connection that stays idle or does not read its responses."""
         if now_s < self.until_s or (self._waiting and not self._unread):
             return
         if (left := self._transport.get_write_buffer_size()) < self._unread:
             # The other end reads, however slowly.
             self._unread = left
-            self._may_take(BODY_S)
+            self._set_deadline(BODY_S)
         elif self._unread or self._transport.is_closing():
             self._transport.abort()
         elif self._in_body and not self._ends:
@@ -281,26 +281,26 @@ class _Connection(asyncio.Protocol):
             self._transport.close()
 
     def ask_again(self, arrived: Arrived) -> None:
-        """Ask the server for more of a stream, unless a request waits already."""
+        """Requests more of a stream from the server, unless such a request is already waiting."""
         if not self._waiting:
             self._owe(arrived, _CLOSE)
 
     def send(self, answer: Answer, *, is_more: bool = False) -> None:
-        """Send the response to the oldest waiting request or, with `is_more`, more of a stream."""
+        """Sends the response to the oldest waiting request or, with `is_more`, more of a stream."""
         if not self._waiting:
             return  # the other end has gone
         exchange, self._answering = self._waiting.popleft(), False
-        goes_on = _CLOSE if self._server.is_ending and not self._waiting else exchange.goes_on
+        connection_header = _CLOSE if self._server.is_ending and not self._waiting else exchange.connection_header
         lines = [_LINES[answer.status], f"date: {self._server.date}\r\n"]
         lines += [f"{name}: {value}\r\n" for name, value in answer.headers]
-        head = "" if is_more else "".join([*lines, goes_on, "\r\n"])
+        head = "" if is_more else "".join([*lines, connection_header, "\r\n"])
         self._transport.write(head.encode("latin-1") + answer.body)
-        if goes_on == _CLOSE:
+        if connection_header == _CLOSE:
             self._ends = True
         elif len(self._waiting) == _MOST_WAIT - 1:
             self._transport.resume_reading()
         if not (self._unread or self._in_head or self._in_body):
-            self._may_take(_IDLE_S)
+            self._set_deadline(_IDLE_S)
         if self._waiting:
             # Not called directly, since a thousand requests may have come in one piece.
             self._server.loop.call_soon(self._next)
@@ -312,12 +312,12 @@ class _Connection(asyncio.Protocol):
         if self._in_head or self._in_body:
             # If it were closed now, the other end would lose the response: the rest is read, or given up, first.
             self._transport.write_eof()
-            self._may_take(_LINGER_S)
+            self._set_deadline(_LINGER_S)
         else:
             self._transport.close()
 
     def end(self) -> None:
-        """Close a connection without a waiting request; a request or response in transfer gets a moment more."""
+        """Closes a connection without a waiting request; a request or response in transfer gets a moment more."""
         if self._unread or not self._waiting:
             self.until_s = min(self.until_s, time.monotonic() + _LINGER_S)
         if not self._waiting and (self._ends or not (self._in_head or self._in_body)):
@@ -326,11 +326,11 @@ class _Connection(asyncio.Protocol):
 
 
 _Begun = Answer | Callable[[], Answer]
-"""A response, or a function that waits and then returns the response."""
+"""A response, or a function that waits and then returns it."""
 
 
 class ConnectionServer:
-    """Answers the requests of all connections on the loop's thread, and calls `after_each` after each request."""
+    """Handles the requests of all connections on the loop's thread, and calls `after_each` after each request."""
 
     def __init__(self, engine: Engine, app: Application, after_each: Callable[[], object]) -> None:
         self._engine = engine
@@ -349,7 +349,7 @@ class ConnectionServer:
         self._sweep()
 
     def take(self, exchange: _Exchange) -> None:
-        """Queue a request, which the loop answers together with all that have arrived by then."""
+        """Queues a request; the loop handles it together with all others that have arrived by then."""
         (self._reads if exchange.arrived.method in _READS else self._commands).append(exchange)
         self._wake(0)
 
@@ -362,11 +362,11 @@ class ConnectionServer:
                 self.loop.call_soon(self._run_all)
 
     def _run_all(self) -> None:
-        """Run what has arrived: reads in one transaction, commands in another; the responses follow its end."""
+        """Handles all queued requests: reads in one transaction, commands in another; then sends the responses."""
         self._is_woken = False
-        self._reads = self._left_of(self._reads, reads_only=True) if self._reads else []
+        self._reads = self._handle_batch(self._reads, reads_only=True) if self._reads else []
         batch = [self._commands.popleft() for _ in range(min(len(self._commands), _MOST_TOGETHER))]
-        left = self._left_of(batch, reads_only=False)
+        left = self._handle_batch(batch, reads_only=False)
         self._commands.extendleft(reversed(left))
         while left and self._commands and time.monotonic() - self._commands[0].since_s > BUSY_S:
             locked = ServiceUnavailable("Another program has the sandbox's store locked.", code="storage_locked")
@@ -374,12 +374,12 @@ class ConnectionServer:
         if self._reads or self._commands:
             self._wake(_AGAIN_S if self._reads or left else 0)
 
-    def _left_of(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Exchange]:
-        """Answer these requests; return the requests that cannot begin while another process or thread holds the store.
+    def _handle_batch(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Exchange]:
+        """Handles these requests; returns those that cannot begin while another process or thread holds the store.
 
-        With `reads_only`, all are reads; a read that has to write is queued with the commands.
+        With `reads_only`, all of them are reads; a read that has to write is queued with the commands.
         """
-        begun = self._together(batch, reads_only=reads_only) if reads_only or len(batch) > 1 else []
+        begun = self._begin_batch(batch, reads_only=reads_only) if reads_only or len(batch) > 1 else []
         if begun is None:
             return batch
         if not begun:
@@ -396,11 +396,11 @@ class ConnectionServer:
                 self._send(exchange, response)
         return []
 
-    def _together(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Begun | None] | None:
-        """Begin these requests in one transaction; returns what was begun, in order, None for a read that has to write.
+    def _begin_batch(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Begun | None] | None:
+        """Begins these requests in one transaction; returns the results in order, None for a read that has to write.
 
-        An empty list means that the transaction failed: answer the requests one by one. None instead of a list means
-        that the transaction cannot begin now: try again.
+        An empty list means that the transaction failed and the requests must be handled one by one. None instead of a
+        list means that the transaction cannot begin now.
         """
         begun: list[_Begun | None] | None = None
         try:
@@ -447,7 +447,7 @@ class ConnectionServer:
             self._send(exchange, _failure_answer(error))
 
     def _stream(self, connection: _Connection, arrived: Arrived, answer: Answer) -> None:
-        """Send a stream's changes, and keep the request for later changes; a refusal ends the stream."""
+        """Sends a stream's changes, and keeps its request for later changes; an error ends the stream."""
         is_more = self.streams.pop(connection, None) is not None
         if answer.status == HTTPStatus.OK and connection in self.connections:
             answer, self.streams[connection], has_more = _streamed(arrived, answer)
@@ -457,7 +457,7 @@ class ConnectionServer:
         connection.send(answer, is_more=is_more)
 
     def _wait(self, exchange: _Exchange, finish: Callable[[], Answer]) -> None:
-        """Wait, in the thread of one request, for its response, and have the loop send it."""
+        """Waits, in the thread of one request, for its response, and lets the loop send it."""
         try:
             answer = finish()
         except Exception as error:
@@ -466,7 +466,7 @@ class ConnectionServer:
             self.loop.call_soon_threadsafe(self._send, exchange, answer)
 
     def _sweep(self) -> None:
-        """Close late connections and refuse late requests; send each stream the changes of the store, or a comment."""
+        """Closes late connections and refuses late requests; sends each stream the store's changes, or a comment."""
         now_s, self.date = time.monotonic(), formatdate(usegmt=True)
         for connection in tuple(self.connections):
             connection.give_up(now_s)
@@ -476,12 +476,12 @@ class ConnectionServer:
                 connection.ask_again(arrived)
 
     def _loop_failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Log what failed in the loop, but not each of the thousand tries a second to take a connection."""
+        """Logs failures in the loop, but not each of the thousand attempts a second to accept a connection."""
         error = context.get("exception")
         if error is None:
             loop.default_exception_handler(context)
         elif "socket" in context:
-            if time.monotonic() > self._told_s + _TELL_AGAIN_S:
+            if time.monotonic() > self._told_s + _LOG_AGAIN_S:
                 self._told_s = time.monotonic()
                 _LOG.error("No more connections can be taken: %s. Those that wait are taken once others end.", error)
         elif not (self.is_ending and isinstance(error, ValueError)):  # what it tries again has been closed
@@ -490,10 +490,10 @@ class ConnectionServer:
     async def answer_until(
         self, ended: asyncio.Event, bound: socket.socket, *, on_tick: Callable[[], object], ready: Callable[[], object]
     ) -> None:
-        """Answer requests on a socket until `ended` is set, and then the requests that came before.
+        """Handles requests on a socket until `ended` is set, and then the requests that came before.
 
-        `ready` is called once the socket takes connections, and `on_tick` every `_TICK_S` seconds, or more often while
-        few streams are open.
+        `ready` is called once the socket accepts connections, and `on_tick` every `_TICK_S` seconds, or more often
+        while few streams are open.
         """
         self.loop.set_exception_handler(self._loop_failed)
 
@@ -510,7 +510,7 @@ class ConnectionServer:
             await self._end(listening, bound)
 
     async def _end(self, listening: asyncio.Server, bound: socket.socket) -> None:
-        """Answer the requests that have come, close idle connections and the port; refuse requests that take longer."""
+        """Handles the requests that have arrived, closes idle connections and the port, and refuses longer requests."""
         self.is_ending = True
         await asyncio.sleep(_GRACE_S)
         # Clients in the backlog would be reset when the port closes: the backlog takes no more, and is emptied here.
@@ -547,7 +547,7 @@ def _resumed(arrived: Arrived) -> Arrived:
 
 
 def _streamed(arrived: Arrived, answer: Answer) -> tuple[Answer, Arrived, bool]:
-    """The page in `answer` as events; the request for the page after it; True if more rows follow already."""
+    """The page in `answer` as server-sent events, the request for the next page, and True if it already has rows."""
     page = msgspec.json.decode(answer.body, type=Changes)
     headers = [header for header in answer.headers if header[0] not in {"content-type", "content-length"}]
     headers += [("content-type", _EVENTS), ("cache-control", "no-store")]

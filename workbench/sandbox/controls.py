@@ -1,4 +1,4 @@
-"""The table of operations under `/sandbox`, which no real service has; the clock, and searches of the dashboard."""
+"""The operations under `/sandbox`, which no real service has; the clock, and the dashboard's searches."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,11 +36,11 @@ _SIMULATION: Final = re.compile("[0-9A-Za-z]{1,40}")
 _UNITS_MS: Final = {"minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
 _MAX_STATUS: Final = 99
 _MOST_CHANGES: Final = 500
-"""The most rows that are read for one page of changes."""
+"""The most rows that are read for a page of changes."""
 
 
 def clock(tx: Transaction, caller: Caller) -> wire.Clock:
-    """GET /sandbox/clock: the clock's time and kind."""
+    """GET /sandbox/clock: the clock's time and mode."""
     return wire.Clock(
         mode=tx.clock_mode(),
         now=rfc3339(tx.now_ms),
@@ -72,8 +72,9 @@ def advance(tx: Transaction, caller: Caller, body: wire.Advance) -> int:
 def changes(tx: Transaction, caller: Caller, *, query: wire.ChangesQuery) -> wire.Changes:
     """GET /sandbox/changes: what changed after a `seq`, in order, each object once; without `after`, from now on.
 
-    A served sandbox sends the same rows as they come, as Server-Sent Events, to whoever accepts `text/event-stream`:
-    one message a row, its id the row's `seq`. `Last-Event-ID` goes on from there. After a reset comes an event `reset`.
+    To a client that accepts `text/event-stream`, a served sandbox sends the same rows as Server-Sent Events as they
+    occur: one message for each row, whose id is the row's `seq`. `Last-Event-ID` continues from there. After a reset,
+    an event `reset` is sent.
     """
     # Every change but the clock's has a row with a `seq`, which is read here. A stream repeats this read.
     last = tx.last("seq")
@@ -97,12 +98,12 @@ def changes(tx: Transaction, caller: Caller, *, query: wire.ChangesQuery) -> wir
 
 
 def gaps(tx: Transaction, caller: Caller) -> Rows[dict[str, Any]]:
-    """GET /sandbox/gaps: the register of what the interface leaves open, with the values in force."""
+    """GET /sandbox/gaps: the register of what the interface leaves open, with the current values."""
     return Rows(tx.gaps.as_records())
 
 
 def gaps_used(tx: Transaction, caller: Caller) -> Rows[wire.ReliedRow]:
-    """GET /sandbox/gaps/used: the rows of the register that calls and events since the last reset have relied on."""
+    """GET /sandbox/gaps/used: the rows of the register on which calls and events since the last reset have relied."""
     return Rows([wire.ReliedRow(name, used_by) for name, used_by in relied_on(whole_trace(tx, caller)).items()])
 
 
@@ -116,7 +117,7 @@ def whole_trace(tx: Transaction, caller: Caller) -> Iterator[TraceRow]:
 
 
 def scenarios(tx: Transaction, caller: Caller) -> wire.OfferedScenarios:
-    """GET /sandbox/scenarios: what can be asked to happen to a payment, and the operators to pay through."""
+    """GET /sandbox/scenarios: the scenarios that a payment can be given, and the operators to pay through."""
     return wire.OfferedScenarios.of(tx.gaps)
 
 
@@ -134,9 +135,9 @@ def reset(tx: Transaction, caller: Caller) -> wire.WasReset:
 def simulate(tx: Transaction, caller: Caller, body: wire.Simulate) -> wire.Simulated:
     """POST /sandbox/simulation: run the commands of a simulated month at their moments, for at most a second.
 
-    What falls due before a command happens first. The response says how many commands are done, and from where to go
-    on: a command that is sent again is not run again. Raises StateConflict: the cursor is ahead of what is done. Raises
-    InvalidRequest: too many commands, an unknown command, or a simulation without a name.
+    What falls due before a command happens first. The response has the number of commands that are done, and the cursor
+    for the next call; a command that is sent again is not run again. Raises StateConflict: the cursor is ahead of what
+    is done. Raises InvalidRequest: too many commands, an unknown command, or a simulation without a name.
     """
     if not _SIMULATION.fullmatch(body.simulation):
         raise InvalidRequest("simulation is 1 to 40 letters and digits.", code="parameter_invalid", param="simulation")
@@ -152,7 +153,7 @@ def simulate(tx: Transaction, caller: Caller, body: wire.Simulate) -> wire.Simul
 
 
 def counter_of(body: wire.Simulate) -> str:
-    """The name of the counter of a simulation's commands that are done."""
+    """The name of the counter that counts the finished commands of a simulation."""
     return f"simulated {body.simulation}"
 
 
@@ -170,7 +171,7 @@ def payments(tx: Transaction, caller: Caller, *, query: wire.PaymentsQuery) -> F
 
 
 def payment(tx: Transaction, caller: Caller, *, payment_id: str) -> wire.PaymentDetails:
-    """GET /sandbox/payments/{payment_id}: a payment, its events, their deliveries, and its rows of the trace."""
+    """GET /sandbox/payments/{payment_id}: a payment, its events, their deliveries, and its rows in the trace."""
     kept = tx.payments.first(id=payment_id, account=caller.account)
     if kept is None:
         raise NotFound(f"There is no payment {payment_id[:60]!r}.", code="payment_not_found", param="id")
@@ -222,7 +223,7 @@ def _time_conditions(query: FindQuery, column: str) -> list[Condition]:
 def _found_page(
     table: Table[R], query: FindQuery, view: Callable[[R], W], also: Sequence[Condition], **equals: Filters
 ) -> Found[W]:
-    """A page of the rows that meet `also` and `equals`, each as its `view`, with its first row's number and the total.
+    """A page of the rows that meet `also` and `equals`, as their `view`, with the first row's number and the total.
 
     The page begins after the row whose `seq` is `query.older_than`, so new rows do not shift it.
     """
@@ -250,7 +251,7 @@ _KINDS: Mapping[type[OfSandbox], str] = {detail: kind for kind, detail in traced
 
 
 def trace(tx: Transaction, caller: Caller, *, query: TraceQuery) -> TracePage:
-    """GET /sandbox/trace: calls, screens, entries and webhooks after a `seq`, in order, a page of them.
+    """GET /sandbox/trace: calls, screens, entries and webhooks after a `seq`, in order, as a page.
 
     Raises InvalidRequest: no such kind.
     """
@@ -279,14 +280,14 @@ def trace(tx: Transaction, caller: Caller, *, query: TraceQuery) -> TracePage:
 
 
 def events_of(tx: Transaction, payment: str) -> tuple[str, ...]:
-    """The ids of the events about a payment, which is named by its intent, or by a charge or payout alone."""
+    """The ids of the events about a payment, given by its intent, or by a charge or payout without one."""
     charges = _ids(tx.charges.all(payment_intent=payment)) or (payment,)
     entries = _ids(tx.journal.of_payment(payment))
     return _ids(tx.events.all(object_id=(payment, *charges, *_ids(tx.refunds.all(charge=charges)), *entries)))
 
 
 def rows_of_payment(tx: Transaction, payment: str, events: Sequence[str]) -> list[TraceRow]:
-    """The rows of one payment, with the attempts at its events, in order."""
+    """The trace rows of one payment, in order, including delivery attempts of its events."""
     charges = _ids(tx.charges.all(payment_intent=payment)) or (payment,)
     sessions = _ids(tx.sessions.all(charge=charges))
     deliveries = _ids(tx.deliveries.all(event=tuple(events)))
@@ -310,7 +311,7 @@ def _in_order(
 
 
 def call(kept: StoredCall) -> TraceRow:
-    """The trace's row of a call."""
+    """The trace row of a call."""
     what = f"{kept.method} {kept.path}"
     request = traced.TracedRequest(kept.request_headers, kept.request_body)
     response = traced.TracedResponse(kept.status, kept.response_headers, kept.response_body)
@@ -358,7 +359,7 @@ def _webhook_rows(tx: Transaction, attempts: Iterable[Attempt]) -> Iterator[Trac
 
 
 def payment_of(tx: Transaction, object_id: str) -> str:
-    """The payment of a charge, refund or late money: the intent, else the charge; any other id stays as it is."""
+    """The intent of a charge, refund or late money, else the charge; any other id is returned unchanged."""
     if object_id.startswith("je_") and (late := tx.journal.get(object_id)) and late.payment:
         return late.payment
     refund = tx.refunds.get(object_id) if object_id.startswith("re_") else None
@@ -371,7 +372,7 @@ def _trace_row(seq: int, at_ms: int, payment: str | None, what: str, result: str
 
 
 def _control(method: str, path: str, run: Callable[..., object], **more: object) -> Operation:
-    """The row of an operation, named for the function `run`, whose signature has the query, body and response."""
+    """The table row of an operation, named after the function `run`, whose signature gives query, body and response."""
     name = "sandbox" + "".join(word.capitalize() for word in run.__name__.split("_"))
     signature = {"query": None, "body": None, **run.__annotations__}
     columns: dict[str, Any] = {

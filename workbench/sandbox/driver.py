@@ -1,4 +1,4 @@
-"""Runs due jobs at their moments; of all threads and processes that share a store, one at a time is the driver."""
+"""Runs due jobs at their moments. Of all threads and processes that share a store, only one at a time is the driver."""
 
 import sqlite3
 import threading
@@ -28,18 +28,18 @@ Command = tuple[int, Callable[[Transaction], object]]
 """A moment in milliseconds since 1970, and the function to run at that moment."""
 _SLACK_S = 5
 _LOOK_AGAIN_S = 0.05
-"""Seconds between checks for due jobs, while attempts are in flight, and for waiters on the driver lock."""
+"""Seconds between checks for due jobs while attempts are in flight, and for others that wait for the driver lock."""
 _PUT_OFF_MS = 60_000
 MAX_IN_FLIGHT = 8
 _TOGETHER = 8
-"""The most planned commands in one commit; sharing a commit saves a tenth of each command's time."""
+"""The most commands of a simulation in one commit; sharing a commit saves a tenth of each command's time."""
 _REPORT_EVERY_S = 1.5
-"""Seconds between reports; a part of a simulated month takes less, and shows its own progress."""
+"""Seconds between progress reports of a long run; each call of a simulated month is shorter and reports by itself."""
 _DRIVES: ContextVar[tuple[object, ...]] = ContextVar("drives", default=())
-"""The holders of driver locks on whose behalf this code runs.
+"""The holders of driver locks on whose behalf the current code runs.
 
-There are several if one sandbox's webhook makes a shop call another sandbox. All code that a holder calls sees these
-holders, also in an ASGI application's own thread.
+There are several if one sandbox's webhook makes a shop call another sandbox. All code that a holder calls inherits
+them, also in an ASGI application's own thread.
 """
 
 
@@ -62,18 +62,18 @@ HANDLERS: Mapping[str, Callable[[Transaction, str], object]] = {
     balances.PAYOUT_RETURN: balances.return_payout,
     webhooks.DROP: webhooks.drop,
 }
-"""Kind of job → its handler, run in the job's transaction; deliveries are sent outside of a transaction.
+"""Kind of job → its handler, which runs in the job's transaction; deliveries are sent outside of a transaction.
 
-A session that has ended has no jobs left but that of its late money.
+The only jobs of a prompt that has ended are those of its late money.
 """
 
 
 class Driver:
-    """Runs jobs in order of `(due, seq)`; on a running clock deliveries are sent side by side.
+    """Runs jobs in order of `(due, seq)`; with a running clock, deliveries are sent concurrently.
 
-    `raise_bugs` raises a job's exception to the caller. Without it, the exception is logged and the job put off, so
-    that one bug does not hold up the jobs behind. `speaker` writes a line about each delivery, and the progress of a
-    long run; without a speaker, a notebook shows the progress.
+    With `raise_bugs`, an exception in a job is raised to the caller. Otherwise it is logged and the job is postponed,
+    so that one bug does not block the other jobs. `speaker` writes a line about each delivery, and the progress of a
+    long run; if it is None, a notebook shows the progress.
     """
 
     def __init__(self, store: Store, outbound: Outbound, *, raise_bugs: bool, speaker: Speaker | None) -> None:
@@ -90,7 +90,7 @@ class Driver:
         """Lines to report once their command is committed."""
 
     def run_due(self) -> None:
-        """Run the jobs that are due now; if there is a driver already, leave them to it, without waiting.
+        """Runs the jobs that are due now; if there is another driver, leaves them to it and does not wait.
 
         A receiver may call the service from another thread while the driver awaits the receiver's response.
         """
@@ -103,15 +103,15 @@ class Driver:
     def advance(self, by_ms: int) -> None:
         """Move the clock by `by_ms` milliseconds, running every job that falls due on the way.
 
-        Raises StateConflict: the clock is being advanced, as in a delivery that an `advance` waits for.
+        Raises StateConflict: the clock is already being advanced, for instance if a webhook's receiver calls this.
         """
         self._drive_after_waiting(partial(self._run, by_ms))
 
     def do_all(self, planned: Callable[[Transaction], Iterable[Command]], for_s: float) -> None:
-        """Run commands at their moments, after the jobs due before; stop after `for_s` seconds, but run at least one.
+        """Runs commands at their moments, each after all jobs due before it; stops after `for_s` seconds.
 
-        `planned` makes the commands once the driver lock is taken. A failed command is undone and raises; earlier
-        commands stay. Raises StateConflict as `advance` does.
+        At least one command runs. `planned` makes the commands once the driver lock is taken. A failed command is
+        undone and its exception raised; earlier commands stay committed. Raises StateConflict as `advance` does.
         """
 
         def run() -> None:
@@ -133,9 +133,10 @@ class Driver:
         self._drive_after_waiting(run)
 
     def _do(self, commands: list[Command]) -> tuple[int, int | None]:
-        """Run commands in one commit, until a webhook is due or a job fails; returns the number of commands that ran.
+        """Runs commands in one commit, until a webhook is due or a job fails.
 
-        Also returns the milliseconds by which `_run` must then advance the clock; None if every command ran.
+        Returns the number of commands that ran, and the milliseconds by which `_run` must then advance the clock; None
+        if every command ran.
         """
         done = 0
         with self._command() as tx:
@@ -158,7 +159,7 @@ class Driver:
             raise StateConflict("The clock is already being advanced.", code="clock_busy")
 
     def _drive(self, take: Callable[[], bool], run: Callable[[], object]) -> bool:
-        """Call `run` as the driver; False if `take` does not get the lock, or if the driver itself runs this code."""
+        """Calls `run` as the driver; False if `take` does not get the lock, or if this code already has it."""
         if self._lock.is_drivers():
             return False
         # Code that another sandbox's driver runs may call this sandbox.
@@ -190,7 +191,7 @@ class Driver:
             self._lines.append(self._speaker.attempt(tx, delivery_id, result))
 
     def pass_time(self, seconds: int) -> None:
-        """Let `seconds` go by: advance a manual clock, or sleep while the running clock goes on."""
+        """Lets `seconds` pass: advances a manual clock, or sleeps while a running clock goes on."""
         with self._store.reading() as tx:
             mode = tx.clock_mode()
         if mode == "manual":
@@ -199,7 +200,7 @@ class Driver:
             time.sleep(seconds)
 
     def _run(self, by_ms: int | None) -> None:
-        """Run every job that is due now; with `by_ms`, also every job that falls due as the clock advances job by job.
+        """Runs every job that is due now; with `by_ms`, also those that fall due while the clock advances, job by job.
 
         The result of an attempt is recorded in the commit that takes the next job.
         """
@@ -220,10 +221,10 @@ class Driver:
                 job, sending = self._next(tx, until_ms)
 
     def _next(self, tx: Transaction, until_ms: int | None) -> tuple[Job | None, Sending | None]:
-        """Run the next job and return the job, with the attempt to send for a delivery; None twice if no job is due.
+        """Runs the next job; returns it, and the attempt to send if it is a delivery. Both are None if no job is due.
 
-        Once no job is due by `until_ms` (None: by now), the clock moves to `until_ms`. Jobs run one at a time here, so
-        a claimed job was claimed by a driver that has died.
+        When no job is due by `until_ms` (None: by now), the clock moves to `until_ms`. Only the driver claims jobs, and
+        here it runs one at a time, so a claimed job was left by a driver that has died.
         """
         job = tx.earliest_job(tx.now_ms if until_ms is None else until_ms, takes_over=True)
         if job is not None:
@@ -234,9 +235,10 @@ class Driver:
         return None, None
 
     def _run_side_by_side(self) -> None:
-        """Run due jobs until none is left or somebody waits for the driver lock; then end the attempts in flight.
+        """Runs due jobs, sending deliveries concurrently, until none is left or somebody waits for the driver lock.
 
-        The lock is kept while attempts are in flight, because its next holder takes over the claimed jobs.
+        Then waits for the attempts in flight. The lock is kept during that time, because its next holder takes over
+        claimed jobs.
         """
         dispatch = Dispatch(self._outbound)
         with self._command() as tx:
@@ -252,7 +254,7 @@ class Driver:
                 self._record(dispatch.finished(None))
 
     def _take_one(self, dispatch: "Dispatch") -> bool:
-        """Run the next due job, or send or set aside its delivery; False if no job is due."""
+        """Runs the next due job; sends its delivery or makes it wait for its endpoint. False if no job is due."""
         sending = None
         with self._command() as tx:
             job = dispatch.next_ready() or tx.earliest_job(tx.now_ms)
@@ -273,7 +275,7 @@ class Driver:
         return True
 
     def _begun(self, tx: Transaction, job: Job) -> Sending | None:
-        """Run a job at its moment; of a delivery, only prepare and return the attempt: it is sent after the commit."""
+        """Runs a job at its moment; for a delivery, only prepares the attempt, which is to be sent after the commit."""
         if job.due_ms > tx.now_ms:
             tx.move_clock(job.due_ms)
         if job.kind == DELIVER:
@@ -296,7 +298,7 @@ class Driver:
 
     @contextmanager
     def _command(self) -> Iterator[Transaction]:
-        """Opens a transaction; after the commit, reports its lines and raises the exception of a job that failed."""
+        """Opens a transaction; after the commit, writes its log lines and raises the exception of a failed job."""
         self._lines = []
         with self._store.transaction() as tx:
             yield tx
@@ -310,11 +312,11 @@ class Driver:
     def _guarded(
         self, tx: Transaction, job: Job, do: Callable[[], R], until_ms: int | None = None, *, writes: bool = True
     ) -> R | None:
-        """Return the result of `do`. If it raises, undo its writes, put the job off by a minute and return None.
+        """Returns the result of `do`; if it raises, undoes its writes, postpones the job by a minute and returns None.
 
-        During an `advance`, the minute begins at the advance's end, `until_ms`. Without `writes`, nothing is undone.
-        With `raise_bugs`, `_command` raises the exception instead. An error of a store that cannot be written is
-        raised, and the job stays due.
+        During an `advance`, the minute begins at the end of the advance, `until_ms`. Without `writes`, nothing is
+        undone. With `raise_bugs`, `_command` raises the exception later. The error of a store that cannot be written is
+        raised at once, and the job stays due.
         """
         try:
             with tx.savepoint() if writes else nullcontext():
@@ -338,7 +340,7 @@ def _sent(outbound: Outbound, sending: Sending) -> Reply:
 
 
 class Dispatch:
-    """The attempts in flight of one run, and the jobs that wait for their endpoint, in the order they fell due."""
+    """The attempts in flight of one run, and the deliveries that wait for their endpoint, oldest due moment first."""
 
     def __init__(self, outbound: Outbound) -> None:
         self._outbound = outbound
@@ -356,11 +358,11 @@ class Dispatch:
         return endpoint not in self._busy and len(self._busy) < MAX_IN_FLIGHT
 
     def put_behind(self, endpoint: str, job: Job) -> None:
-        """Keep a job until its endpoint has room."""
+        """Queues a job until its endpoint has room."""
         self._waiting.setdefault(endpoint, deque()).append(job)
 
     def next_ready(self) -> Job | None:
-        """Remove and return a waiting job whose endpoint has room now, else None; endpoints take turns."""
+        """Removes and returns a waiting job whose endpoint has room now, else None; endpoints take turns."""
         endpoint = next((waiting for waiting in self._waiting if self.has_room(waiting)), None)
         if endpoint is None:
             return None
@@ -371,13 +373,13 @@ class Dispatch:
         return job
 
     def start(self, sending: Sending) -> None:
-        """Send an attempt in a daemon thread of its own: a process that ends does not wait for a receiver."""
+        """Sends an attempt in its own daemon thread, so that a process can end without waiting for a receiver."""
         # If no thread can be started, the attempt does not count as in flight.
         threading.Thread(target=self._send, args=(sending,), daemon=True).start()
         self._busy.add(sending.delivery.endpoint)
 
     def finished(self, wait_s: float | None) -> Iterator[tuple[Sending, Reply]]:
-        """Yield the ended attempts with their replies; wait `wait_s` seconds for the first, None without limit."""
+        """Yields finished attempts with their replies; waits `wait_s` seconds for the first (None: without limit)."""
         try:
             ended = self._done.get(timeout=wait_s)
             while True:
@@ -392,9 +394,9 @@ class Dispatch:
 
 
 class DriverLock:
-    """The driver's lock, with a second lock for the next in line, by which the holder sees that somebody waits.
+    """The driver's lock, and a second lock for the next in line, which shows the holder that somebody waits.
 
-    `store` is a file that other processes may open too; None for a store that is private to this process.
+    `store` is the file of a store that other processes may open; None for a store that only this process uses.
     """
 
     def __init__(self, store: Path | None) -> None:
@@ -403,7 +405,7 @@ class DriverLock:
         self._look_again = 0.0
 
     def take(self) -> bool:
-        """Take the lock if nobody holds it or waits for it; False otherwise."""
+        """Takes the lock if nobody holds it or waits for it; otherwise returns False."""
         if not self._taken(0):
             return False
         if self.is_wanted():
@@ -412,7 +414,7 @@ class DriverLock:
         return True
 
     def wait(self, patience_s: float) -> bool:
-        """Take the lock within `patience_s` seconds, while its holder sees that somebody waits; False otherwise."""
+        """Takes the lock within `patience_s` seconds, showing its holder that somebody waits; False if it cannot."""
         until = time.monotonic() + patience_s
         if not self._next.take(patience_s):
             return False
@@ -422,9 +424,9 @@ class DriverLock:
             self._next.free()
 
     def is_wanted(self) -> bool:
-        """True if somebody waits for the lock; only the holder calls this.
+        """True if somebody waits for the lock; only the holder may call this.
 
-        The file is checked now and then, as a check takes longer than many jobs.
+        The lock file is not checked at every call, because a check takes longer than many jobs.
         """
         if time.monotonic() < self._look_again:
             return False
@@ -435,15 +437,16 @@ class DriverLock:
         return False
 
     def give_back(self) -> None:
-        """Give the lock back, if the caller has it."""
+        """Releases the lock if the caller holds it."""
         if self.is_drivers():
             self._holder = None
             self._held.free()
 
     def close(self, patience_s: float | None = None) -> None:
-        """Let no further driver take the lock, and close each of its files once nobody holds that file's lock.
+        """Prevents further drivers, and closes each lock file once nobody holds its lock.
 
-        Waits `patience_s` seconds for each file, None without limit; a file whose lock is still held then stays open.
+        Waits up to `patience_s` seconds for each file (None: without limit); a file whose lock is still held stays
+        open.
         """
         self._held.close(patience_s)
         self._next.close(patience_s)

@@ -1,6 +1,6 @@
-"""One running sandbox: its store, the driver of its due jobs, the application that answers requests, and its door.
+"""A running sandbox: its store, the driver of its due jobs, the application that handles requests, and its login.
 
-The console's door lets a browser in by a code in the printed link, which works once, and then by a cookie.
+A browser logs in to the console with the code in the printed link, which works once, and then with a cookie.
 """
 
 import base64
@@ -47,17 +47,17 @@ _NOTED_HEADERS = {
         "Host", "Authorization", "Content-Type", "Idempotency-Key", "Api-Version", "Sandbox-Scenario", UNSEEN,
     )
 }  # fmt: skip
-"""Lower-case name → usual name of each header that a request keeps."""
+"""Lower-case name → usual name, for each header that a Request has."""
 _UNSEEN = UNSEEN.lower()
 _PREFLIGHT = "access-control-request-method"
 _MOST_DIGITS = 18
-"""A Content-Length of more digits is over any limit, and Python refuses to read very long numbers."""
+"""A Content-Length with more digits is over any limit, and Python refuses to parse very long numbers."""
 _SLOW_S = 10
 """Seconds by which the scenario `slow` delays a response."""
 
 
 class Engine:
-    """A sandbox over one store. `speaker` writes a line for each delivery, and for each request that is served."""
+    """A sandbox with its store. `speaker` writes a log line for each delivery, and for each request that it serves."""
 
     def __init__(self, settings: Settings, *, raise_bugs: bool, speaker: Speaker | None = None) -> None:
         self.store = Store(settings, new_seed=lambda: secrets.token_hex(32))
@@ -67,33 +67,34 @@ class Engine:
         self.app = Application(Responder(self.store, raise_bugs=raise_bugs), self._driver, Admitted())
 
     def app_to_serve(self, admitted: Admitted, door: "Door | None" = None) -> "Application":
-        """The application for a real port, which logs a bug, masked, and responds with a 500.
+        """The application for a network port, which logs an unexpected exception, masked, and responds with a 500.
 
-        `door` lets browsers into the console; None leaves the console without a door.
+        `door` logs browsers in to the console; None means that nobody can log in.
         """
         if door is not None:
             door.store, door.speaker = self.store, self.speaker
         return Application(Responder(self.store, raise_bugs=False), self._driver, admitted, door)
 
     def mount(self, url: str, app: object, *, by_sandbox_clock: bool = False) -> None:
-        """Let a WSGI or ASGI application of this process answer for the host of a URL; with `app` None, calls fail.
+        """Routes the webhooks for a URL's host to an application of this process; if `app` is None, delivery fails.
 
-        `by_sandbox_clock` is for the workbench's own application; a merchant's uses this machine's clock.
-        Raises TypeError: `app` is neither. Raises ServeRefused: the ASGI application did not start.
+        `app` is a WSGI or ASGI application. `by_sandbox_clock` is for the workbench's own application; a merchant's
+        application uses this machine's clock. Raises TypeError: `app` is neither. Raises ServeRefused: the ASGI
+        application did not start.
         """
         host = urlsplit(url).hostname or ""
-        self._outbound.mount(host, *_called(app))
+        self._outbound.mount(host, *_post_and_end_of(app))
         if by_sandbox_clock:
             self.store.hosts_by_its_clock.add(host)
 
     def signing_secret(self, url: str) -> str | None:
-        """The signing secret of the merchant's enabled endpoint for a URL, or None."""
+        """The signing secret of the merchant's enabled endpoint with this URL; None if there is none."""
         with self.store.transaction() as tx:
             endpoint = _endpoint_for(tx, url)
         return endpoint.secret if endpoint else None
 
     def registered(self, url: str) -> str:
-        """The signing secret of the endpoint for a URL; registers the endpoint if the store has none.
+        """The signing secret of the endpoint with this URL; registers the endpoint if there is none.
 
         Raises InvalidRequest: this URL may not be called. Raises StateConflict: no further endpoint is allowed.
         """
@@ -109,9 +110,9 @@ class Engine:
             self._driver.run_due()
 
     def close(self, *, patience_s: float | None = None) -> None:
-        """Close every file and connection, once the driver is done.
+        """Closes every file and connection, once the driver has finished.
 
-        Waits for the driver up to `patience_s` seconds, None without limit.
+        Waits for the driver up to `patience_s` seconds (None: without limit).
         """
         self._driver.close(patience_s)
         self._outbound.close()
@@ -122,8 +123,8 @@ def _endpoint_for(tx: Transaction, url: str) -> Endpoint | None:
     return tx.endpoints.first(order="seq", url=url, status=ENABLED, account=MERCHANT_ID)
 
 
-def _called(app: object) -> tuple[Post, Callable[[], object]]:
-    """The functions that post to an application and shut it down. Starts an ASGI application."""
+def _post_and_end_of(app: object) -> tuple[Post, Callable[[], object]]:
+    """Two functions, to post to an application and to shut it down. Starts the application if it is ASGI."""
     if app is None:
         return post_to_nobody, lambda: None
     if not is_asgi(app):
@@ -135,10 +136,10 @@ def _called(app: object) -> tuple[Post, Callable[[], object]]:
 
 
 class InProcess(httpx.BaseTransport):
-    """Calls the application in this process, then runs the due jobs: webhooks arrive before a script's next line.
+    """Calls the application in this process, then runs due jobs: webhooks arrive before the script's next line.
 
-    Then it notifies `watchers`. A GET or HEAD that asks to leave no trace, or that a watcher sends, neither runs jobs
-    nor notifies anybody.
+    Then it notifies `watchers`. A GET or HEAD that asks not to be traced, or that comes from a watcher, neither runs
+    jobs nor notifies anybody.
     """
 
     def __init__(self, engine: Engine, watchers: Watchers) -> None:
@@ -146,7 +147,7 @@ class InProcess(httpx.BaseTransport):
         self._watchers = watchers
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Respond to a request, after the jobs that the request made due."""
+        """Returns the response to a request, after running the jobs that the request made due."""
         headers = headers_in(request.headers.raw)
         answer = self._engine.app.respond(Arrived(request.method, request.url.raw_path, headers, request.read()))
         only_looks = request.method in ("GET", "HEAD") and (_UNSEEN in headers or self._watchers.is_watching())
@@ -157,7 +158,7 @@ class InProcess(httpx.BaseTransport):
 
 
 class Door:
-    """The console's door of a server, the same in all its workers: codes and cookie are made from one secret."""
+    """The console login of a server, shared by all its workers: codes and cookie are derived from one secret."""
 
     store: Store
     speaker: Speaker | None
@@ -170,11 +171,11 @@ class Door:
 
     @property
     def link(self) -> str:
-        """The next address that lets a browser in, once; its code has 24 letters and digits, about 142 bits."""
+        """The next address that logs a browser in, once; its code has 24 letters and digits, about 142 bits."""
         return f"{self._base_url}/?code={self._draws.token('code', self._used.value)}"
 
     def page(self, arrived: Arrived, request: Request, choices: InForce) -> Response:
-        """GET /: the console, if the request has the cookie, or a code, which it exchanges for the cookie.
+        """GET /: the console, for a request with the cookie, or with a code, which is exchanged for the cookie.
 
         Any other request gets a page with a field for a code.
         """
@@ -193,9 +194,9 @@ class Door:
         return Response(303, "text/plain", b"", headers)
 
     def let_in(self, arrived: Arrived, request: Request, operation: Operation) -> Request:
-        """The request, with the secret key added if the console's page sent it with the cookie and without a key.
+        """The request; with the secret key added, if the console's page sent it with the cookie and without a key.
 
-        Other pages on this machine send the cookie too: a browser names the page's origin in `Origin`, or for a GET or
+        Other pages on this machine send the cookie too, so the page's origin is checked: in `Origin`, or for a GET or
         HEAD in `Sec-Fetch-Site`.
         """
         headers, origin = arrived.headers, arrived.headers.get("origin", "")
@@ -220,8 +221,8 @@ _Rest = Callable[[], Response]
 class Application:
     """The HTTP service of a sandbox.
 
-    `admitted` decides which hosts the service answers to, and which pages may call the operations of a publishable
-    key. `door` lets browsers into the console.
+    `admitted` has the host names to accept, and the pages that may call publishable-key operations. `door` logs
+    browsers in to the console.
     """
 
     def __init__(self, responder: Responder, driver: Driver, admitted: Admitted, door: Door | None = None) -> None:
@@ -234,12 +235,12 @@ class Application:
         self._making = threading.Lock()
 
     def respond(self, arrived: Arrived) -> Answer:
-        """The response to a request, however long it takes."""
+        """Returns the response to a request, however long it takes."""
         begun = self.begin(arrived)
         return begun if isinstance(begun, Answer) else begun()
 
     def begin(self, arrived: Arrived) -> Answer | Callable[[], Answer]:
-        """The response; for a request that has to wait, a function that waits and returns the response.
+        """Returns the response or, for a request that has to wait, a function that waits and returns the response.
 
         Pages of an allowed origin get the CORS headers, and a response to their preflight.
         """
@@ -273,7 +274,7 @@ class Application:
     def _begun(
         self, arrived: Arrived, request: Request, methods: "_Methods", asked: "Operation | Page | None"
     ) -> Response | _Rest:
-        """Runs the operation `asked`, or shows the page `asked`; None is refused as an unknown path or method.
+        """Runs the operation or makes the page `asked`; if it is None, returns the error for an unknown path or method.
 
         `methods` are the path's methods, which the refusal lists.
         """
@@ -289,12 +290,12 @@ class Application:
             return self._responder.refuse(request, _not_offered(request, methods))
         page = partial(self._door.page, arrived) if self._door and asked is pages.entrance else asked
         shown = self._responder.show(page, request)
-        return shown if shown.made is None else partial(self._made, shown, shown.made)
+        return shown if shown.made is None else partial(self._page_with_body, shown, shown.made)
 
-    def _made(self, shown: Response, make: Callable[[], bytes]) -> Response:
-        """The page `shown`, with the body from `make`.
+    def _page_with_body(self, shown: Response, make: Callable[[], bytes]) -> Response:
+        """The page `shown`, with the body that `make` returns.
 
-        One body is made at a time, so that requests that waited find the body cached.
+        Only one body is made at a time, so requests that waited find it cached.
         """
         with self._making:
             return replace(shown, body=make())
@@ -316,7 +317,7 @@ class Application:
         return response
 
     def _drive(self, operation: Operation, request: Request, response: Response) -> Response:
-        """Advance the clock or run a simulation's commands, outside of a transaction, and return the response to send.
+        """Advances the clock or runs a simulation's commands, outside of a transaction; returns the response to send.
 
         `response` is the operation's own; that of an advance holds the milliseconds to advance by.
         """
@@ -330,7 +331,7 @@ class Application:
 
 
 def _answer(arrived: Arrived, response: Response, reads: str | None = None) -> Answer:
-    """The response as it is sent. If `reads` is an origin, its pages may read the response (CORS)."""
+    """The response in the form to send. If `reads` is an origin, its pages may read the response (CORS)."""
     headers = [("content-type", response.content_type)]
     headers += [(name.lower(), value) for name, value in response.headers.items()]
     headers += shared_with(reads) if reads else ()
@@ -344,9 +345,9 @@ _Paths = Mapping[tuple[str | None, ...], tuple[str, _Methods]]
 
 @cache
 def _paths(gaps: Gaps) -> _Paths:
-    """A path's segments, with None for its field → the field's name, and each method's operation or page.
+    """The routes: path segments, None for a parameter → the parameter's name, and method → operation or page.
 
-    The name is empty for a path without a field.
+    The name is empty for a path without a parameter.
     """
     table = (*operations.in_force(gaps), *controls.OPERATIONS)
     rows = [(row.path, row.method, row) for row in table] + [(path, "GET", page) for path, page in PAGES.items()]
@@ -363,7 +364,7 @@ def _paths(gaps: Gaps) -> _Paths:
 
 
 def _methods_at(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
-    """Method → operation or page at a path; and the path's parameter, name → value. Both are empty if none is there."""
+    """Method → operation or page at a path, and the path's parameter (name → value); both empty for an unknown path."""
     segments = tuple(path.lstrip("/").split("/"))
     if segments in paths:
         return paths[segments][1], {}
@@ -383,7 +384,7 @@ def _not_offered(request: Request, methods: _Methods) -> ApiError:
 
 @lru_cache
 def _lower(name: bytes) -> str:
-    """A header's name in lower case; cached, as the same few names come with every call."""
+    """A header's name in lower case; cached, since the same few names occur in every request."""
     return name.decode("latin-1").lower()
 
 
@@ -397,7 +398,7 @@ def headers_in(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 def _request_of(arrived: Arrived, paths: _Paths) -> tuple[Request, _Methods, ApiError | None]:
-    """The request, the operations and pages of its path by method, and the fault if it arrived only in part."""
+    """The request, the path's operations and pages by method, and an error if it did not arrive completely."""
     raw, _, asked = arrived.target.partition(b"?")
     path = (unquote_to_bytes(raw) if b"%" in raw else raw).decode("utf-8", "replace") or "/"
     text = asked.decode("latin-1")

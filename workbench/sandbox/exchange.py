@@ -3,12 +3,12 @@
 It checks the request's caller, rate limit and form, replays a kept response, runs the operation and records the
 exchange.
 
-**Idempotency.** The first response to a key is kept in the commit of its changes, and replayed. A secret that is shown
-once is not kept, so a replayed response lacks the secret. A merchant who lost the first response has the id from the
-replay, and rolls the key or secret.
+**Idempotency.** The first response to an idempotency key is stored in the commit of its changes, and replayed. Secrets
+that are shown once are not stored, so a replayed response lacks them. A merchant who lost the first response takes the
+id from the replay, and rolls the key or secret.
 
 **Rate limit.** Each response says how many calls of its account are left (draft-ietf-httpapi-ratelimit-headers-11). A
-window begins, on the sandbox's clock, with the first call after the window before has ended. Every response of an
+window begins with the first call after the previous window has ended, by the sandbox's clock. Every response of an
 operation that takes an API key counts, except a 429.
 """
 
@@ -62,22 +62,22 @@ _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
     ),
     scenarios.SERVER_ERROR: lambda: ServiceFailed("The service failed before it did anything, as the scenario asks."),
 }
-"""Scenario → the error that it responds with before the operation runs."""
+"""Scenario → the error that is returned instead of running the operation."""
 _MAX_KEPT_TEXT: Final = 20_000
 _MAX_KEPT_ID: Final = 80
 _NOT_KEPT: Final = "(not kept: it may hold a password)"
 _REFUSED: Final = 300
-"""The lowest status that does not count as a success."""
+"""The lowest status that counts as a failure."""
 _ERRORS: Final = 400
 _REUSED: Final[Mapping[int, type[ApiError]]] = {422: IdempotencyKeyReused, 409: StateConflict, 400: InvalidRequest}
-"""Value of the register's `reused_key_status` → the error for a key that came with another body."""
+"""Value of the register's `reused_key_status` → the error for a key that is sent again with another body."""
 KEY: Final = re.compile(
     r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"|([\x21\x23-\x2b\x2d-\x7e][\x20-\x2b\x2d-\x7e]{0,254})'
 )
-"""A key in quotes (RFC 8941 §3.3.3) or bare. A bare key has no comma: servers join repeated headers with commas."""
+"""A key in quotes (RFC 8941 §3.3.3) or bare; a bare key has no comma, since servers join repeated headers by commas."""
 _ESCAPED: Final = re.compile(r"\\(.)")
 _CALLS, _WINDOW = "calls of {}", "window of {}"
-"""Counters of an account: the calls in its window, and the moment at which the window began."""
+"""The names of an account's counters: of the calls in its window, and of the moment when the window began."""
 _QUOTAS: Final = {"100_per_60": (100, 60)}
 """Value of the register's `rate_limit` → how many calls an account may make in how many seconds.
 
@@ -86,9 +86,9 @@ Under `none`, which is missing here, nothing is counted.
 
 
 class _Call(msgspec.Struct):
-    """A request in progress; its number, caller and key scope are set while the request is handled.
+    """A request in progress; its id, number, caller and key scope are set while it is handled.
 
-    If the call fails, a second transaction records the refusal, for this caller and scope, under a new number.
+    If the call fails, a second transaction records the error, for this caller and scope, under a new number.
     """
 
     request: Request
@@ -97,7 +97,7 @@ class _Call(msgspec.Struct):
     id: str = ""
     """The Request-Id of the response."""
     seq: int | None = None
-    """The call's place in the trace; None if the call is not traced, 0 for a read until the trace is written."""
+    """The call's `seq` in the trace; None if the call is not traced, 0 for a read until the trace is written."""
     caller: Caller | None = None
     """None until the credential is accepted."""
     scope: str | None = None
@@ -105,19 +105,19 @@ class _Call(msgspec.Struct):
     a line each; None without a key."""
 
     def number(self, tx: Transaction) -> None:
-        """Set the call's id and its place in the trace, by this transaction."""
+        """Sets the call's id and its `seq` in the trace, taking them from this transaction."""
         kind = "req" if self.is_traced else self.operation.untraced_id if self.operation else "ctl"
         reads = self.operation is not None and self.operation.method in _READS
         self.id, self.seq = tx.number_call(kind, reads=reads, traced=self.is_traced)
 
     @property
     def uses_quota(self) -> bool:
-        """True if the call counts against its account's rate limit; untraced calls and the bench's own do not."""
+        """True if the call counts towards its account's rate limit; untraced calls and the bench's own do not."""
         return self.seq is not None and UNSEEN not in self.request.headers
 
 
 class _KeptBody(msgspec.Struct):
-    """The members of a kept response's body that show which rows of the register the response relied on."""
+    """The members of a stored response's body that show on which rows of the register the response relied."""
 
     failure_code: str | None = None
     warnings: list[str] = []
@@ -126,10 +126,10 @@ class _KeptBody(msgspec.Struct):
 
 
 class Responder:
-    """Responds to requests with the data of one store.
+    """Handles requests with the data of one store.
 
-    With `raise_bugs`, an unexpected exception reaches the caller, and a notebook shows its traceback. A served sandbox
-    logs the exception and responds with a 500.
+    With `raise_bugs`, an unexpected exception is raised to the caller, so that a notebook shows its traceback. A served
+    sandbox logs the exception and responds with a 500.
     """
 
     def __init__(self, store: Store, *, raise_bugs: bool) -> None:
@@ -137,15 +137,16 @@ class Responder:
         self._raise_bugs = raise_bugs
 
     def respond(self, request: Request, operation: Operation) -> Response:
-        """Run an operation and return its response; the changes and the response are one commit."""
+        """Runs an operation and returns its response; the changes and the response are in one commit."""
         return self._answer(request, operation, lambda tx, call: _check_and_run(tx, call, operation))
 
     def refuse(
         self, request: Request, error: ApiError, operation: Operation | None = None, *, checks_key: bool = True
     ) -> Response:
-        """Return the error for a request that runs no operation, such as one to an unknown path.
+        """Returns the error for a request that runs no operation, such as one to an unknown path.
 
-        `checks_key` refuses a live or unreadable key first; False is for a refused host or an incomplete request.
+        With `checks_key`, the error for a live or unreadable key comes first; False is for a refused host or an
+        incomplete request.
         """
 
         def run(_tx: Transaction, _call: _Call) -> Response:
@@ -156,7 +157,7 @@ class Responder:
         return self._answer(request, operation, run)
 
     def show(self, page: Callable[[Request, InForce], Response], request: Request) -> Response:
-        """Return a page that needs no key, such as a document; the response has a Request-Id and is not traced."""
+        """Returns a page that needs no key, such as a document. The response has a Request-Id and is not traced."""
         try:
             with self.store.reading() as tx:
                 response = page(request, InForce(tx.gaps, deprecated_in(tx)))
@@ -167,13 +168,13 @@ class Responder:
             return self.refuse(request, error)
 
     def unreadable(self, error: ApiError) -> Response:
-        """Return the error for bytes that are not an HTTP request; the response has a Request-Id and is not traced."""
+        """Returns the error for bytes that are not an HTTP request. The response has a Request-Id and is not traced."""
         with self.store.reading() as tx:
             call = _Call(Request("", "/"), None, is_traced=False, id=tx.new_read_id("req"))
             return _finish(tx, call, _error_response(tx, call, error))
 
     def _begun(self, request: Request, *, traced: bool) -> AbstractContextManager[Transaction]:
-        """The transaction for a request; an untraced read first writes the calls that wait for the trace."""
+        """The transaction for a request; for an untraced read, the calls that wait for the trace are written first."""
         if request.method not in _READS or (traced and self.store.gaps.rate_limit != "none"):
             return self.store.transaction()
         if not traced:
@@ -215,7 +216,7 @@ class Responder:
 
 
 def _finish(tx: Transaction, call: _Call, response: Response) -> Response:
-    """Add the headers that every response has, record the call in the trace, and return the response."""
+    """Adds the headers that every response has, records the call in the trace, and returns the response."""
     operation = call.operation
     own = {"Request-Id": call.id}
     if tx.gaps.version_header == "api_version":
@@ -237,7 +238,7 @@ def _finish(tx: Transaction, call: _Call, response: Response) -> Response:
 
 
 def _write_down(tx: Transaction, call: _Call, seq: int, response: Response) -> None:
-    """Record an exchange in the trace, masked."""
+    """Records a call and its response in the trace, masked."""
     request = call.request
     named = request.path_params.get("intent_id") or request.path_params.get("charge_id")
     bodies = _kept_request(request, call.operation), response.body.decode("utf-8", "replace")
@@ -260,9 +261,10 @@ def _write_down(tx: Transaction, call: _Call, seq: int, response: Response) -> N
 
 
 def _kept_request(request: Request, operation: Operation | None) -> str:
-    """The body for the trace; a body that may hold a password is kept only if flat JSON, where masking finds it.
+    """The request's body for the trace; a body that may hold a password is kept only if it is flat JSON.
 
-    A body may hold one if the `operation` takes no key; None stands for an unknown operation.
+    In flat JSON, masking finds the password. A body may hold one if the `operation` takes no key; None stands for an
+    unknown operation.
     """
     if operation is not None and not operation.schemes and request.body:
         try:
@@ -276,12 +278,12 @@ def _kept_request(request: Request, operation: Operation | None) -> str:
 
 @lru_cache(maxsize=64)
 def _masked_text(text: str) -> str:
-    """A path or a header's value, masked; cached, as most values come with every call."""
+    """A path or a header's value, masked; cached, since most values occur in every call."""
     return mask(text)
 
 
 def _count_call(tx: Transaction, call: _Call, operation: Operation, status: int) -> dict[str, str]:
-    """Count the call, unless its `status` is 429, and return the rate-limit headers; none if its account is unknown."""
+    """Counts the call, unless its `status` is 429; returns the rate-limit headers, none if its account is unknown."""
     try:
         account = (call.caller or caller_of(tx, call.request, operation)).account
     except ApiError:
@@ -309,7 +311,7 @@ def _window(tx: Transaction, account: str) -> tuple[int, int, int, int]:
 
 
 def forget_calls(tx: Transaction) -> None:
-    """Give every account its full quota again."""
+    """Resets the quota of every account."""
     if tx.gaps.rate_limit in _QUOTAS:
         for account in tx.accounts.all("id"):
             tx.note(_CALLS.format(account.id), 0)
@@ -343,7 +345,7 @@ def call_within(
     key: str | None = None,
     **path_params: str,
 ) -> Response:
-    """Make a merchant's call within a command, numbered but not traced; `key` is its idempotency key."""
+    """Makes a call as the merchant, within a command; it is numbered but not traced. `key` is its idempotency key."""
     path, made = operation.path.format(**path_params), None
     if operation.body is not None:
         made = msgspec.convert(body, operation.body, builtin_types=(Decimal,))
@@ -354,7 +356,7 @@ def call_within(
 
 
 def _once(tx: Transaction, call: _Call, operation: Operation, caller: Caller) -> Response:
-    """Run an operation, or replay the response that is kept for its idempotency key; sets the `scope` of `call`.
+    """Runs an operation, or replays the response stored for its idempotency key; sets the `scope` of `call`.
 
     Raises the error of the register's `reused_key_status`: the key was used with another body.
     """
@@ -379,9 +381,9 @@ def _once(tx: Transaction, call: _Call, operation: Operation, caller: Caller) ->
 
 
 def _keep(tx: Transaction, call: _Call, scope: str, response: Response) -> None:
-    """Keep the response for a scope, unless one is kept already; never a 409.
+    """Stores the response for a scope, unless there is one already; never a 409.
 
-    No error is kept at all if the register's `idempotency_keeps_errors` is `none`.
+    If the register's `idempotency_keeps_errors` is `none`, no error is stored.
     """
     if response.status >= _ERRORS and tx.gaps.idempotency_keeps_errors == "none":
         return
@@ -402,7 +404,7 @@ def _keep(tx: Transaction, call: _Call, scope: str, response: Response) -> None:
 
 
 def _kept_for(tx: Transaction, scope: str) -> KeptResponse | None:
-    """The response kept for a scope, or None; an expired response is deleted."""
+    """The response stored for a scope (account, operation and idempotency key), or None; deletes an expired one."""
     kept = tx.kept_responses.get(scope)
     if kept is not None and tx.now_ms >= kept.at_ms + tx.gaps.idempotency_retention_s * 1000:
         tx.kept_responses.remove(kept)
@@ -411,7 +413,7 @@ def _kept_for(tx: Transaction, scope: str) -> KeptResponse | None:
 
 
 def _key_sent(tx: Transaction, request: Request, operation: Operation) -> str | None:
-    """The idempotency key of a request, or None; also None if the operation ignores keys.
+    """The idempotency key of a request; None if it has none or the operation ignores keys.
 
     Raises InvalidRequest: the operation requires a key and there is none, or the header is not a key.
     """
@@ -430,7 +432,7 @@ def _key_sent(tx: Transaction, request: Request, operation: Operation) -> str | 
 
 
 def check_version(tx: Transaction, request: Request) -> None:
-    """Raises InvalidRequest: the register has the header Api-Version, and the request names an unknown version."""
+    """Raises InvalidRequest: the register requires the header Api-Version, and the request names an unknown version."""
     asked = request.headers.get("Api-Version", API_VERSION)
     if asked != API_VERSION and tx.gaps.version_header == "api_version":
         message = f"There is no version {asked[:40]!r}; the current one is {API_VERSION}."
@@ -438,9 +440,10 @@ def check_version(tx: Transaction, request: Request) -> None:
 
 
 def _scenario_of(request: Request, operation: Operation) -> str | None:
-    """The scenario that Sandbox-Scenario asks for; None without this header.
+    """The scenario that the header Sandbox-Scenario requests; None without the header.
 
-    Raises InvalidRequest: the operation does not offer this scenario, so that no test passes without its failure.
+    Raises InvalidRequest: the operation does not offer the scenario. Ignoring it would let a test pass without its
+    failure.
     """
     asked = request.headers.get("Sandbox-Scenario")
     if asked is None or asked in operation.scenarios:
@@ -485,7 +488,7 @@ def _run_operation(tx: Transaction, call: _Call, operation: Operation, caller: C
 
 
 def _body_of(tx: Transaction, request: Request, operation: Operation, ignored: list[str]) -> msgspec.Struct | None:
-    """The body as the operation's struct; None if the operation takes none; unknown fields' names go into `ignored`.
+    """The body as the operation's struct, None if it takes none; names of unknown fields are added to `ignored`.
 
     Raises InvalidRequest: the body is empty or does not fit. Raises UnsupportedMediaType: not JSON in UTF-8.
     """
@@ -505,7 +508,7 @@ def _body_of(tx: Transaction, request: Request, operation: Operation, ignored: l
 
 
 def _body_error(operation: Operation, error: ApiError) -> ApiError:
-    """The error, as a 400 if the interface documents 400 for every fault of this operation's body."""
+    """The error, turned into a 400 if the interface documents 400 for every fault of this operation's body."""
     return InvalidRequest(error.message, code=error.code) if operation.plain_400 else error
 
 
@@ -527,9 +530,9 @@ def _error_response(tx: Transaction, call: _Call, error: ApiError) -> Response:
 
 
 def _name_field(error: ApiError, operation: Operation) -> None:
-    """Add the field's name to an error's message, and list a field of the body among the error's problems.
+    """Adds the field's name to an error's message, and lists a field of the body among the error's problems.
 
-    The message about a refused PIN stays as it is: a customer reads it on the handset.
+    The message about a wrong PIN stays unchanged: a customer reads it on the handset.
     """
     if isinstance(error, InvalidRequest) and error.param and error.code != "pin_invalid":
         name = error.param.rpartition(".")[2]

@@ -1,6 +1,6 @@
-"""Requests as they arrive and responses as they go back, free of any framework; the formats of errors.
+"""Requests and responses, independent of any web framework; the formats of errors; the log lines of a served sandbox.
 
-Also the lines of `workbench serve` on standard error: of each request, and of each attempt to deliver an event.
+`workbench serve` writes a line to standard error about each request, and about each attempt to deliver an event.
 """
 
 import logging
@@ -30,45 +30,45 @@ from workbench.visible import visible
 _LOG = logging.getLogger(__name__)
 MAX_BODY_BYTES: Final = 1 << 20
 MAX_READ_BYTES: Final = 32 * MAX_BODY_BYTES
-"""The most bytes that are read of a body over the limit before it is refused."""
-_OF_A_PATH: Final = "/:@!$&'()*+,;="
-"""Characters that a URI's path holds unescaped, beside letters and digits (RFC 3986 §3.3)."""
+"""The most bytes that are read of a body over the size limit, before the request is refused."""
+_UNESCAPED_IN_PATH: Final = "/:@!$&'()*+,;="
+"""Characters, besides letters and digits, that need no escape in the path of a URI (RFC 3986 §3.3)."""
 JSON: Final = "application/json"
 _MOST: Final = 300
-"""The most characters shown of a foreign text: a pipe takes a line of up to 4,096 bytes without cutting it."""
+"""The most characters of a text from outside in a log line: a pipe takes up to 4,096 bytes without splitting a line."""
 _UNSEEN: Final = UNSEEN.lower()
 _GOOD, _ODD, _BAD = "\x1b[32m", "\x1b[33m", "\x1b[31m"
 _FAILURES: Final = {4: _ODD, 5: _BAD}
-"""First digit of a failure's status → its colour: 4 the client's, 5 the service's."""
+"""First digit of a failed request's status → the colour of its line: 4 for the client's faults, 5 for the service's."""
 
 
 def log_fault(what: str, error: BaseException) -> None:
-    """Log what failed, with the masked traceback."""
+    """Logs that `what` failed, with the masked traceback of `error`."""
     _LOG.error("%s", visible(mask("".join([what, ": ", *traceback.format_exception(error)])), lines=True))
 
 
 class InForce(NamedTuple):
-    """The choices that public pages show: the register, and the operations that are marked as deprecated."""
+    """The choices that public pages show: the values of the register, and the operations marked as deprecated."""
 
     gaps: Gaps
     deprecated: frozenset[str] = frozenset()
 
 
 class Arrived(msgspec.Struct, frozen=True):
-    """A request as a socket or a client of this process brings it, not checked yet."""
+    """A request as a socket or an in-process client delivers it, before any check."""
 
     method: str
     target: bytes
-    """Path and query, percent-encoded."""
+    """Path and query, percent-encoded bytes."""
     headers: Mapping[str, str]
     """Values by header names in lower case, as `headers_in` makes them."""
     body: bytes = b""
     fault: ApiError | None = None
-    """The fault of a request that did not arrive whole."""
+    """The error for a request that did not arrive completely; None if it did."""
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """Status, headers and body as a transport sends them."""
+    """A response in the form in which a transport sends it: status, headers and body."""
 
     status: int
     headers: list[tuple[str, str]]
@@ -76,50 +76,50 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A request to respond to; `headers` has the headers that the sandbox uses, by their usual spelling."""
+    """A parsed request; `headers` has the headers that the sandbox uses, under their usual names."""
 
     method: str
     path: str
     target: str = ""
     """Path and query, each parameter decoded."""
     query: Mapping[str, str | list[str]] = {}
-    """Parameters by name; the values of a repeated parameter are a list."""
+    """Parameters by name; a repeated parameter has a list of values."""
     headers: Mapping[str, str] = {}
     body: bytes = b""
     path_params: Mapping[str, str] = {}
     made: msgspec.Struct | None = None
-    """The body as a struct, if the sandbox made the request itself."""
+    """The body as a struct, if the sandbox itself made the request; else None."""
     live: bool = False
     """True if a header or the query holds a live key."""
 
 
 class Response(msgspec.Struct, frozen=True):
-    """A response on its way back to the client."""
+    """A response to a request, before a transport sends it."""
 
     status: int
     content_type: str
     body: bytes
     headers: Mapping[str, str] = {}
     payment: str | None = None
-    """The intent or charge that the call was about."""
+    """The id of the intent or charge that the call concerned; None for other calls."""
     kept: bytes | None = None
-    """The body to keep for an idempotency key if it differs from `body`: without a secret that is shown once."""
+    """The body to keep for an idempotency key, if it differs from `body`: secrets are shown once and not kept."""
     is_slow: bool = False
     """True if the scenario `slow` delays the response."""
     relied: tuple[str, ...] = ()
-    """Rows of the register that this response relied on, beside the rows of every response of its operation."""
+    """Rows of the register on which this response relied, in addition to those of every response of the operation."""
     made: Callable[[], bytes] | None = None
-    """Makes the body of a page, which takes long, outside of any transaction; `body` is empty until then."""
+    """Makes the body of a page outside of any transaction, because it takes long; `body` is empty until then."""
 
 
 def _problem_members(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
-    """The members of RFC 9457 with the documented `error` and `message` beside them."""
+    """The members of an error in the problem format (RFC 9457), with the documented `error` and `message` added."""
     members = {
         "type": f"/docs/errors#{error.code}",
         "title": error.title,
         "status": error.status,
         "detail": mask(str(error)),
-        "instance": quote(mask(path).replace("•", "*"), safe=_OF_A_PATH),  # a URI has no bullets
+        "instance": quote(mask(path).replace("•", "*"), safe=_UNESCAPED_IN_PATH),  # a URI has no bullets
         "code": error.code,
         "param": mask(error.param) if error.param else None,
         "errors": [{"pointer": mask(problem.pointer), "detail": mask(problem.detail)} for problem in error.problems],
@@ -133,7 +133,7 @@ def _problem_members(error: ApiError, request_id: str, path: str) -> dict[str, A
 
 
 def _envelope_members(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
-    """The members of an error in Stripe's shape: all within `error`, without the documented status."""
+    """The members of an error in Stripe's format: all are within `error`, and the documented status is left out."""
     members = {
         "type": re.sub(r"(?<!^)([A-Z])", r"_\1", type(error).__name__).lower(),
         "code": error.code,
@@ -153,13 +153,14 @@ ERROR_FORMATS: Mapping[str, tuple[str, Callable[[ApiError, str, str], object]]] 
     "plain": ("application/json", lambda error, *_: PlantError(error.status, mask(str(error)))),
     "envelope": ("application/json", _envelope_members),
 }
-"""Value of the register's `error_format` → an error's media type, and the function that makes its members."""
+"""Value of the register's `error_format` → the media type of an error, and the function that makes its members."""
 
 
 class Speaker:
-    """Writes lines to a file descriptor, each by one call of the system, so that lines of several workers do not mix.
+    """Writes log lines to a file descriptor, each with one system call, so that lines of several workers do not mix.
 
-    A write never waits: lines for which a pipe that nobody reads has no room are counted, and the count written later.
+    A write never blocks. If a pipe is full because nobody reads it, lines are dropped, and their number is written
+    later.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -168,7 +169,10 @@ class Speaker:
         self._unwritten = 0
 
     def write(self, line: str) -> None:
-        """Write a line, unless it is empty; a line that the pipe has no room for is only counted. Raises no OSError."""
+        """Writes a line, unless it is empty; a line for which the pipe has no room is dropped and counted.
+
+        Raises no OSError.
+        """
         with suppress(OSError):  # whoever read is gone
             # Windows selects only sockets.
             if line and sys.platform != "win32" and not select.select((), (self._descriptor,), (), 0)[1]:
@@ -179,7 +183,7 @@ class Speaker:
                 os.write(self._descriptor, f"{before}{line}\n".encode())
 
     def request(self, arrived: Arrived, answer: Answer, took_s: float) -> None:
-        """Write the line about a request, except a GET or HEAD that leaves no trace or gets a file of the console."""
+        """Writes the line about a request; not for an untraced GET or HEAD, or one for a file of the console."""
         is_unseen = _UNSEEN in arrived.headers or arrived.target.startswith(b"/console/")
         if is_unseen and arrived.method in ("GET", "HEAD"):
             return

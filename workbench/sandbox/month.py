@@ -1,4 +1,4 @@
-"""Runs the commands of a simulated month within the sandbox, each at its moment, with the effect of single calls."""
+"""Runs the commands of a simulated month inside the sandbox, each at its moment, with the effect of single calls."""
 
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
@@ -23,13 +23,15 @@ from workbench.sandbox.service import Caller, Refused, balances, handsets
 from workbench.sandbox.store import Transaction
 
 _SLICE_S: Final = 0.5
-"""Seconds for which one call starts commands; the last command may take as long again."""
+"""Seconds during which one call starts commands; the last command may run on for as long again."""
 _ERRORS: Final = 400
 _OPERATIONS: Final = {operation.id: operation for operation in operations.OPERATIONS}
 
 
 def run_commands(driver: Driver, request: Request) -> Request:
-    """Run the commands of a valid request; return the request without commands, whose response says how many are done.
+    """Runs the commands of a valid request, and returns the request without commands.
+
+    Handling that request then responds with the number of commands done.
 
     Raises ApiError: a command fails; earlier commands are kept.
     """
@@ -45,7 +47,7 @@ def run_commands(driver: Driver, request: Request) -> Request:
 
 
 def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction) -> None:
-    """Run a command and count it in the store's `counter`, in one commit.
+    """Runs a command and counts it in the store's counter `counter`, in one commit.
 
     Raises StateConflict: another charge used the command's order.
     """
@@ -57,7 +59,7 @@ def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction
 
 
 def _make_call(tx: Transaction, caller: Caller, operation: str, body: Mapping[str, object], **more: str) -> None:
-    """Make a merchant's call; `more` are the call's idempotency `key` and path values.
+    """Makes a call as the merchant; `more` has its idempotency `key` and its path parameters.
 
     Raises StateConflict: the call is refused, other than by a decline.
     """

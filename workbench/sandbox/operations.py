@@ -1,7 +1,7 @@
-"""The operations under `/v1` and `/plants`, all that the service offers, and how operations are marked as deprecated.
+"""All operations of the service, under `/v1` and `/plants`, and how they are marked as deprecated.
 
-A call of `/sandbox` marks an operation as deprecated, to try a client's reaction to the headers Deprecation (RFC 9745)
-and Sunset (RFC 8594); a reset forgets the marks.
+A call under `/sandbox` marks an operation as deprecated, to test how a client reacts to the headers Deprecation (RFC
+9745) and Sunset (RFC 8594); a reset removes the marks.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,12 +30,12 @@ EITHER: Final = ("Bearer", "Basic")
 NO_KEY: Final = ()
 
 ANY_POST: Final = scenarios.FAULTS
-"""Scenarios that the header Sandbox-Scenario may ask of every POST."""
+"""Scenarios that the header Sandbox-Scenario can request in every POST."""
 PAYMENT: Final = scenarios.SCRIPTABLE
 
 
 class Link(NamedTuple):
-    """A link from a response to an operation: the member `gives` becomes the operation's parameter `takes`."""
+    """A link from a response to an operation: the response's member `gives` is the value of the parameter `takes`."""
 
     name: str
     leads_to: str
@@ -44,7 +44,7 @@ class Link(NamedTuple):
 
 
 def _to(takes: str, **leads_to: str) -> tuple[Link, ...]:
-    """Links, by name, to operations that take the response's id as their parameter `takes`."""
+    """Links, by name, to operations whose parameter `takes` is the response's id."""
     return tuple(Link(name, operation, takes) for name, operation in leads_to.items())
 
 
@@ -55,19 +55,19 @@ class Operation(NamedTuple):
     """
 
     id: str
-    """The name of the method in a generated client."""
+    """The operation id, which names the method in a generated client."""
     method: str
     path: str
     run: Callable[..., Any]
     response: Any
     """The struct of the response's body, for the description."""
     source: str = "assumed"
-    """The sections of the interface that show the operation, or `assumed`."""
+    """The sections of the interface that document the operation, or `assumed`."""
     gap: str = "4"
-    """If `source` is `assumed`: the section of the interface that leaves it open: 4 endpoints, 5 keys, 6 events."""
+    """For an `assumed` operation, the section of the interface that leaves it open: 4 endpoints, 5 keys, 6 events."""
     schemes: tuple[str, ...] = EITHER
     says: str = ""
-    """The description, if several operations share `run`; otherwise it is in the docstring of `run`, after the path."""
+    """The description, if several operations share `run`; otherwise the docstring of `run` has it after the path."""
     body: type[View] | None = None
     query: type[View] | None = None
     publishable: bool = False
@@ -75,33 +75,36 @@ class Operation(NamedTuple):
     needs_idempotency_key: bool = False
     body_optional: bool = False
     scenarios: tuple[str, ...] = ()
-    """The scenarios that Sandbox-Scenario may ask of this operation."""
+    """The scenarios that Sandbox-Scenario can request for this operation."""
     refuses: tuple[int, ...] = ()
-    """The statuses of the refusals by `run` itself: 402 declined, 404 for an id in the body, 409 for a state."""
+    """The error statuses that `run` itself causes: 402 declined, 404 for an id in the body, 409 for a state."""
     phone: Callable[[Any], str] | None = None
-    """Reads the customer's number from the body; a script for this number may make the call go wrong."""
+    """Reads the customer's number from the body; a script for that number may make the call fail.
+
+    None if there is none.
+    """
     plain_400: bool = False
-    """True if the response to an invalid body is the documented Error, not a problem."""
+    """True if an invalid body gets the documented Error instead of a problem."""
     no_store: bool = False
-    """True if the response holds a token or key, so that no cache may keep it."""
+    """True if the response contains a token or key, which no cache may store."""
     traced: bool = True
     untraced_id: str = "ctl"
-    """The prefix of the Request-Id of an untraced call; each prefix has its own count."""
+    """The prefix of the Request-Id of an untraced call; ids are counted separately for each prefix."""
     shows: tuple[tuple[int, str], ...] = ()
-    """The statuses and media types of the responses that the interface shows for this operation."""
+    """(status, media type) of the responses that the interface documents for this operation."""
     links: tuple[Link, ...] = ()
     success: int = 200
     shown: Callable[[Any], object] | None = None
-    """Makes the body from the result of `run`; None if the result is the body."""
+    """Makes the body from the result of `run`; None if the result is the body itself."""
     gone: tuple[str, ...] = ()
-    """Rows of the register whose choice takes the operation out of the interface, which then responds with 404."""
+    """Rows of the register that can remove the operation from the interface; it then responds with 404."""
 
     @property
     def takes_keys(self) -> bool:
-        """True if the operation heeds an idempotency key.
+        """True if the operation uses idempotency keys.
 
-        Responses of `/sandbox` are not kept, since an action may be repeated, nor are responses to calls without an API
-        key, which belong to no account.
+        Responses under `/sandbox` are not kept, since such an action may be repeated; nor are responses to calls
+        without an API key, which belong to no account.
         """
         return self.method == "POST" and bool(self.schemes) and self.traced
 
@@ -208,11 +211,11 @@ _TOKENS: Final[Mapping[str, tuple[type[View], Callable[[wire.Token], View]]]] = 
     "token": (wire.NamedToken, _named_token),
     "data.token": (wire.WrappedToken, lambda pair: wire.WrappedToken(_named_token(pair))),
 }
-"""Value of the register's `token_field` → the struct of a pair of tokens, and its maker."""
+"""Value of the register's `token_field` → the struct of a token response, and the function that makes it."""
 
 
 def _changed(row: Operation, gaps: Gaps) -> Operation:
-    """The operation as changed by the choices of this register."""
+    """The operation with the changes that this register makes."""
     if gaps.success_status == "201_created" and row.creates:
         row = row._replace(success=201)
     if gaps.charge_wait == "accepted" and row.id == "createCharge":
@@ -234,9 +237,9 @@ def _changed(row: Operation, gaps: Gaps) -> Operation:
 
 @cache
 def in_force(gaps: Gaps) -> tuple[Operation, ...]:
-    """All operations as this register changes them.
+    """All operations with the changes that this register makes.
 
-    An operation that the register takes off the interface stands twice: marked `gone` and, behind all others, with its
+    An operation that the register removes from the interface is listed twice: marked as `gone`, and at the end with its
     path on the sandbox's dashboard.
     """
     changed = tuple(_changed(row, gaps) for row in OPERATIONS)
@@ -244,7 +247,7 @@ def in_force(gaps: Gaps) -> tuple[Operation, ...]:
 
 
 def _on_dashboard(row: Operation) -> Operation:
-    """The operation as a person's action on the merchant's dashboard, which is not a call of the merchant."""
+    """The operation as an action of a person on the merchant's dashboard, which is no call of the merchant."""
     is_list = get_origin(row.response) in (List, NumberedList)
     return row._replace(
         path=row.path.replace(_VERSION, DASHBOARD, 1),
@@ -258,16 +261,16 @@ def _on_dashboard(row: Operation) -> Operation:
 
 
 _SINCE, _SUNSET = "deprecated {}", "sunset {}"
-"""The names of an operation's counters: when the operation is deprecated and when it is gone.
+"""The names of an operation's counters: for the moment of its deprecation, and for that of its removal.
 
-Both count milliseconds since 1970; 0 stands for never.
+Both values are milliseconds since 1970; 0 stands for never.
 """
 MARKS: Final = "deprecations"
-"""The name of the counter of operations marked as deprecated since the last reset; while it is 0, no mark is read."""
+"""The counter of operations marked as deprecated since the last reset; as long as it is 0, no mark is looked up."""
 
 
 def deprecate(tx: Transaction, caller: Caller, body: Deprecate, *, operation_id: str) -> Deprecated:
-    """POST /sandbox/operations/{operation_id}/deprecation: mark an operation as deprecated, or unmark it.
+    """POST /sandbox/operations/{operation_id}/deprecation: mark an operation as deprecated, or remove the mark.
 
     The operation's responses and /openapi.json then say so. Raises NotFound: no such operation. Raises StateConflict:
     the operation would be gone before it is deprecated.
@@ -287,12 +290,12 @@ def deprecate(tx: Transaction, caller: Caller, body: Deprecate, *, operation_id:
 
 
 def _moment_ms(moment: str | None, param: str) -> int:
-    """A moment in milliseconds since 1970, 0 for None; the moment 0 itself is returned as 1."""
+    """A moment in milliseconds since 1970; 0 stands for None, so the moment 0 itself becomes 1."""
     return 0 if moment is None else milliseconds_in(moment, param=param) or 1
 
 
 def deprecation_headers(tx: Transaction, operation: str) -> dict[str, str]:
-    """The headers Deprecation and Sunset of a marked operation; none if the register does not announce deprecation."""
+    """The headers Deprecation and Sunset of a marked operation; none if the register does not announce deprecations."""
     if tx.gaps.deprecation == "none":
         return {}
     since_ms, sunset_ms = tx.last(_SINCE.format(operation)), tx.last(_SUNSET.format(operation))
@@ -301,13 +304,13 @@ def deprecation_headers(tx: Transaction, operation: str) -> dict[str, str]:
 
 
 def deprecated_in(tx: Transaction) -> frozenset[str]:
-    """The ids of the operations marked as deprecated; none if the register does not announce deprecation."""
+    """The ids of the operations marked as deprecated; none if the register does not announce deprecations."""
     marks = (operation.id for operation in OPERATIONS if tx.last(_SINCE.format(operation.id)))
     return frozenset(marks if tx.last(MARKS) and tx.gaps.deprecation != "none" else ())
 
 
 def forget_marks(tx: Transaction) -> None:
-    """Take back the deprecation of every operation."""
+    """Removes the deprecation marks of all operations."""
     if tx.last(MARKS):
         for operation in OPERATIONS:
             _mark(tx, operation.id, 0, 0)

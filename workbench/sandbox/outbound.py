@@ -1,11 +1,11 @@
 """Sends a webhook to an application of this process, or over a socket, within one deadline.
 
-A WSGI application runs in the thread that sends, and so sees what a test keeps in that thread, such as a transaction
-or a database in memory. An ASGI application has a loop of its own, in `asgi`.
+A WSGI application runs in the sending thread, so it can use what a test keeps in that thread, such as a transaction or
+a database in memory. An ASGI application has an event loop of its own, in `asgi`.
 
-Over a socket, webhooks go to this machine's loopback and to public addresses, on request also to private ranges. A name
-is looked up at every attempt, and the connection goes to the address that was checked, so that the name cannot point
-elsewhere in between.
+Over a socket, webhooks may go to this machine's loopback and to public addresses; as an option, also to private ranges.
+A name is resolved at every attempt, and the connection goes to the address that was checked, so that the name cannot
+change to another address in between.
 """
 
 import inspect
@@ -47,22 +47,24 @@ _NOT_PUBLIC: Final = tuple(
     ipaddress.ip_network(text)
     for text in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 )
-"""Networks outside the public internet that `is_global` of some version of Python lets through."""
+"""Networks outside of the public internet for which some Python versions' `is_global` is true."""
 _PRIVATE: Final = tuple(
     ipaddress.ip_network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 )
-"""Private networks (RFC 1918, RFC 4193), such as a container's; without link-local addresses, where clouds keep their
-credentials."""
+"""Private networks (RFC 1918, RFC 4193), such as those of containers.
+
+Link-local addresses, from which clouds serve credentials, are not among them.
+"""
 _HEADERS: Final = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "workbench-webhooks/1"}
 _INFORMATIONAL: Final = range(100, 200)
 _MOST_INFORMATIONAL: Final = 100
-"""The most informational (1xx) responses before the final one; without a limit, reading would last to the deadline."""
+"""The most informational (1xx) responses before the final one; without a limit, a receiver could send them forever."""
 _OF_ASGI: Final = 3
-"""The number of arguments of an ASGI application."""
+"""The number of parameters of an ASGI application."""
 
 
 class Destination(NamedTuple):
-    """A URL's host and port, and the address behind the host."""
+    """The host and port of a URL, and the IP address to connect to."""
 
     host: str
     port: int
@@ -70,9 +72,9 @@ class Destination(NamedTuple):
 
 
 def check_url(url: str, *, private: bool = False) -> None:
-    """Raises InvalidRequest unless `url` is http or https, to a name or to an address that may be called.
+    """Raises InvalidRequest unless `url` is http or https, and its host is a name or an address that may be called.
 
-    With `private`, the address may be in a private network too. A name is looked up at each attempt, which decides.
+    With `private`, the address may be in a private network. A name is resolved and checked at each attempt instead.
     """
     host, _ = split(url)
     numeric = _numeric(host)
@@ -81,7 +83,7 @@ def check_url(url: str, *, private: bool = False) -> None:
 
 
 def destination_of(url: str, patience_s: float, *, private: bool = False) -> Destination:
-    """The address to connect to; every address of the name must be public or, with `private`, in a private network.
+    """The address to connect to; all addresses of the name must be public or, with `private`, in a private network.
 
     Raises InvalidRequest: an address is not allowed. Raises OSError: the name does not resolve. Raises TimeoutError:
     the look-up takes over `patience_s` seconds.
@@ -98,12 +100,12 @@ def destination_of(url: str, patience_s: float, *, private: bool = False) -> Des
 
 
 def is_localhost(host: str) -> bool:
-    """True if a name is this machine's own, whatever its resolver says (RFC 6761)."""
+    """True if a name means this machine, whatever the resolver returns for it (RFC 6761)."""
     return host == "localhost" or host.endswith(".localhost")
 
 
 def is_loopback(host: str) -> bool:
-    """True for this machine's own name, and for an address of its loopback in any spelling."""
+    """True for a name of this machine, and for a loopback address in any notation."""
     numeric = _numeric(host)
     return is_localhost(host) if numeric is None else address_in(numeric).is_loopback
 
@@ -129,7 +131,7 @@ def split(url: str) -> tuple[str, int]:
 
 
 def _looked_up(host: str, port: int, patience_s: float) -> list[str]:
-    """The addresses of a name. A resolver cannot be interrupted, so a separate thread waits for it.
+    """The addresses of a name, resolved in a separate thread, since a resolver cannot be interrupted.
 
     Raises TimeoutError: the look-up takes over `patience_s` seconds; a resolver's own limit is many seconds.
     """
@@ -147,7 +149,7 @@ def _looked_up(host: str, port: int, patience_s: float) -> list[str]:
 
 
 def _numeric(host: str) -> str | None:
-    """The address that a host spells, None for a name; 127.1, 0x7f.1 and 2130706433 all spell loopback."""
+    """The address that a host writes as numbers, None for a name; 127.1, 0x7f.1 and 2130706433 are all loopback."""
     try:
         return str(socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST)[0][4][0])
     except (OSError, UnicodeError):
@@ -155,7 +157,7 @@ def _numeric(host: str) -> str | None:
 
 
 def address_in(text: str) -> _Address:
-    """The address in a text, without its zone; an IPv4 address that is mapped into IPv6 as itself."""
+    """The address in a text, without its zone; for an IPv4 address mapped into IPv6, the IPv4 address."""
     address = ipaddress.ip_address(text.partition("%")[0])
     return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address
 
@@ -176,7 +178,7 @@ def _refused(message: str, address: str | None = None) -> InvalidRequest:
 
 
 class Reply(NamedTuple):
-    """A receiver's response to a message; if none came, `status_code` is None and `fault` says why."""
+    """A receiver's response to a message. If none came, `status_code` is None and `fault` says why."""
 
     status_code: int | None
     answer: str = ""
@@ -186,12 +188,12 @@ class Reply(NamedTuple):
 
 
 def received(status_code: int, body: bytes, retry_after: str = "") -> Reply:
-    """The reply for a response: its status, the first MAX_RESPONSE_BYTES of its body, masked, and its Retry-After."""
+    """A Reply with the status, the first MAX_RESPONSE_BYTES of the body, masked, and the Retry-After."""
     return Reply(status_code, mask(body[:MAX_RESPONSE_BYTES].decode("utf-8", "replace")), retry_after)
 
 
 class NotReceived(Exception):
-    """No whole response came back; the message says why, and which step of a connection failed."""
+    """No complete response came; the message says why, and in which step of the connection."""
 
 
 Post = Callable[[str, Mapping[str, str], bytes, int], Reply]
@@ -210,9 +212,9 @@ class Outbound:
         self._private = private
 
     def mount(self, host: str, post: Post, end: Callable[[], object]) -> None:
-        """Let an application of this process, which `post` calls, answer for a host from now on.
+        """Registers an application of this process, called by `post`, for a host; messages to the host then go there.
 
-        `end` shuts the application down. The application that answered for the host before is shut down.
+        `end` shuts the application down. The application that was registered for the host before is shut down.
         """
         before = self._apps.get(host)
         self._apps[host] = post, end
@@ -220,18 +222,18 @@ class Outbound:
             before[1]()
 
     def close(self) -> None:
-        """Shut down the applications."""
+        """Shuts down all registered applications."""
         for _, end in self._apps.values():
             end()
 
     def send(
         self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int, *, by_sandbox_clock: bool = False
     ) -> Reply:
-        """Send one POST, and return the reply, or a fault after `timeout_s` seconds; no redirects, and never raises.
+        """Sends one POST; returns the reply, with a fault if none came within `timeout_s` seconds. Never raises.
 
-        A WSGI application is not interrupted: its late reply is dropped, unless `by_sandbox_clock` is set. If an
-        application raises, the reply is a 500 with the traceback, which the trace and the delivery show; the traceback
-        is logged too.
+        Redirects are not followed. A WSGI application is not interrupted: its late reply is dropped, unless
+        `by_sandbox_clock` is set. If an application raises, the reply is a 500 with the traceback, which the trace and
+        the delivery show; the traceback is logged too.
         """
         started, headers = time.monotonic(), {**_HEADERS, **headers}
         app = self._apps.get(_host_of(url))
@@ -256,9 +258,9 @@ class Outbound:
 
 
 def _post_over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s: int, *, private: bool) -> Reply:
-    """Send a message to the address that was checked; with `private`, also to one in a private network.
+    """Sends a message to the checked address; with `private`, also to one in a private network.
 
-    Raises TimeoutError: the reply is not whole within `timeout_s` seconds.
+    Raises TimeoutError: the reply is not complete within `timeout_s` seconds.
     """
     until_s = time.monotonic() + timeout_s
     with _OutgoingConnection(destination_of(url, timeout_s, private=private), until_s) as connection:
@@ -293,12 +295,12 @@ def is_asgi(app: object) -> bool:
 
 
 def post_to_nobody(*_: object) -> Reply:
-    """Stand in for an application that is not mounted yet. Raises NotReceived."""
+    """Stands in for an application that is not registered yet. Raises NotReceived."""
     raise NotReceived("no application is there yet: use bench.deliver_to(app)")
 
 
 def post_to_wsgi(app: WSGIApplication, url: str, headers: Mapping[str, str], body: bytes, _timeout_s: int) -> Reply:
-    """Call a WSGI application (PEP 3333) and return its response; the call cannot be interrupted, however long."""
+    """Calls a WSGI application (PEP 3333) and returns its response; the call cannot be interrupted."""
     parts = urlsplit(url)
     environ: WSGIEnvironment = {
         "REQUEST_METHOD": "POST", "SCRIPT_NAME": "", "PATH_INFO": unquote(parts.path, "latin-1") or "/",
@@ -340,9 +342,9 @@ def _head(url: str, headers: Mapping[str, str], length: int) -> bytes:
 
 
 class _OutgoingConnection(io.RawIOBase):
-    """A connection whose steps all end by the moment `until_s`; arriving bytes are read as a file.
+    """A connection whose steps must end by `until_s`, in seconds of the monotonic clock; received bytes are a file.
 
-    Each step gets the time that is left: Python applies a timeout to a whole TLS handshake, read or write.
+    Each step gets the remaining time: Python applies a timeout to a whole TLS handshake, read or write.
     """
 
     def __init__(self, destination: Destination, until_s: float) -> None:
@@ -390,7 +392,7 @@ class _OutgoingConnection(io.RawIOBase):
         return received(response.status, body, response.headers.get("retry-after", ""))
 
     def makefile(self, _mode: str) -> io.BufferedIOBase:
-        """The file of arriving bytes, which is all that `http.client` needs of a socket."""
+        """The received bytes as a file; `http.client` needs no other method of a socket."""
         return self._arriving
 
     def readable(self) -> bool:
@@ -409,5 +411,5 @@ class _OutgoingConnection(io.RawIOBase):
 
 @cache
 def _trusting() -> ssl.SSLContext:
-    """The certificates that https is checked against, loaded on first use because that takes 30 ms."""
+    """The TLS context with trusted certificates, loaded on first use because that takes 30 ms."""
     return httpx.create_ssl_context(trust_env=False)

@@ -1,4 +1,4 @@
-"""Serves the sandbox on a port, beside a notebook or as `workbench serve`, in one or several processes."""
+"""Serves a sandbox on a port, beside a notebook or as `workbench serve`, in one or more processes."""
 
 import asyncio
 import errno
@@ -33,13 +33,13 @@ _LOOPBACKS: Final = {4: LOOPBACK, 6: "::1"}
 _AFTER_A_FAULT_S: Final = 1.0
 _START_S: Final = 30
 _STOP_S: Final = 20
-"""Seconds for a worker to end, longer than requests in flight get."""
+"""Seconds for a worker to stop, more than requests in flight get."""
 _HURRY_S: Final = 0.1
-"""Seconds for due jobs once the server has ended; the next start runs the rest."""
+"""Seconds for due jobs after the server has stopped; the next start runs the rest."""
 
 
 class _Runner:
-    """Runs the due jobs in a thread of its own whenever `wake` is called, and then calls `then`."""
+    """Runs the due jobs in its own thread whenever `wake` is called, and then calls `then`."""
 
     def __init__(self, engine: Engine, then: Callable[[], object] = lambda: None) -> None:
         self._engine = engine
@@ -50,11 +50,11 @@ class _Runner:
         self._thread.start()
 
     def wake(self) -> None:
-        """Have the due jobs run, once more if they run already."""
+        """Starts the due jobs; if they are already running, they run once more afterwards."""
         self._woken.set()
 
     def tick(self) -> None:
-        """Wake the runner if a job is due, and write waiting calls into the trace."""
+        """Wakes the runner if a job is due, and writes waiting calls into the trace."""
         try:
             if self._engine.store.clock_if_due():
                 self.wake()
@@ -66,7 +66,7 @@ class _Runner:
             log_fault("what was read could not be traced", error)
 
     def end(self, within_s: float | None) -> None:
-        """End the thread, waiting `within_s` seconds for the jobs that were asked for, without limit for None."""
+        """Ends the thread; waits `within_s` seconds (None: without limit) for jobs that were already requested."""
         self._ends = True
         self._woken.set()
         self._thread.join(within_s)
@@ -96,15 +96,13 @@ def listening(
     after_each: Callable[[], object] = lambda: None,
     ticks: bool = False,
 ) -> Iterator[str]:
-    """Answer on a port of this machine's loopback while the block runs, and yield the base URL.
+    """Serves on a port of this machine's loopback while the block runs; yields the base URL.
 
-    `allow_hosts` are names to answer to in addition to the loopback's own, `allow_origins` are origins of pages that
+    `allow_hosts` are accepted host names in addition to the loopback's own, `allow_origins` are origins of pages that
     may call the operations of a publishable key. `after_each` is called after responses, once the jobs that the calls
-    made due are done.
-    With `ticks`, for a running clock, due jobs run at their moment; otherwise they run after the next call.
-    Requests in flight are finished before the block is left.
-    Raises ServeRefused: an allowed host or origin is malformed, or the server does not start. Raises PortTaken: the
-    port is in use.
+    made due are done. With `ticks`, for a running clock, due jobs run at their moment; otherwise they run after the
+    next call. Requests in flight are finished before the block is left. Raises ServeRefused: an allowed host or origin
+    is malformed, or the server does not start. Raises PortTaken: the port is in use.
     """
     app = engine.app_to_serve(Admitted(allow_hosts, allow_origins))
     bound, address = listener(LOOPBACK, port)
@@ -140,9 +138,9 @@ def listening(
 
 
 class Address(NamedTuple):
-    """The URL of a served sandbox, its test keys, and the signing secret of `webhook`, if one was given.
+    """The URL of a served sandbox, its test keys, and the signing secret of the endpoint `webhook`, if one was given.
 
-    `email` and `password` get a token; both are None if any e-mail address and password do. `console_url` opens the
+    With `email` and `password` a client gets a token; both are None if any values work. `console_url` opens the
     console, once.
     """
 
@@ -168,7 +166,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     opened: "_Opened",
     quiet: bool = False,
 ) -> None:
-    """Serve a sandbox at `host` until interrupted; call it from the main thread.
+    """Serves a sandbox at `host` until it is interrupted; must be called from the main thread.
 
     - `settings`: without a path, the store is thrown away at the end.
     - `port`: 0 takes a free port.
@@ -210,16 +208,16 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
 
 
 def _speaker(*, quiet: bool) -> Speaker | None:
-    """The writer to standard error; None if `quiet`, or if standard error is not a file, as in a test."""
+    """The log writer for standard error; None if `quiet`, or if standard error is not a file, as in a test."""
     with suppress(AttributeError, OSError):
         return None if quiet else Speaker(sys.stderr.fileno())
     return None
 
 
 async def _work(engine: Engine, who: "_Who", bound: socket.socket, ready: Callable[[], object]) -> None:
-    """Answer requests on the socket `bound`, and run due jobs at their moments, until this process is asked to end.
+    """Handles requests on the socket `bound`, and runs due jobs at their moments, until this process is asked to stop.
 
-    `who` has the admitted hosts and origins, and the console's door; `ready` is called once requests are answered.
+    `who` has the admitted hosts and origins, and the console login; `ready` is called once requests are handled.
     """
     ended, runner = asyncio.Event(), _Runner(engine)
     server = ConnectionServer(engine, engine.app_to_serve(*who), after_each=lambda: None)
@@ -234,21 +232,21 @@ _Shared = tuple[Settings, _Who, _Opened, bool, socket.socket]
 
 
 def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> None:
-    """Run worker processes until this process is asked to end, and call `ready` once a worker answers.
+    """Runs worker processes until this process is asked to stop, and calls `ready` once a worker is ready.
 
-    Exits with status 1 if a worker ends by itself or none is ready in time.
+    Exits with status 1 if a worker ends on its own or none is ready in time.
     """
     # Spawned, not forked: no connection and no lock of this process is carried into a worker.
     context = multiprocessing.get_context("spawn")
-    told, tells = context.Pipe(duplex=False)
-    family = [context.Process(target=_worker, args=(*shared, tells)) for _ in range(workers)]
+    ready_end, worker_end = context.Pipe(duplex=False)
+    family = [context.Process(target=_worker, args=(*shared, worker_end)) for _ in range(workers)]
     try:
         with _signals_blocked():
             for process in family:
                 process.start()
         ends = [process.sentinel for process in family]
-        began = connection.wait([told, *ends], _START_S)
-        if told in began:
+        began = connection.wait([ready_end, *ends], _START_S)
+        if ready_end in began:
             # Closed here, so that nobody can connect and wait once no worker listens.
             shared[-1].close()
             ready()
@@ -272,22 +270,23 @@ def _worker(
     opened: _Opened,
     quiet: bool,  # noqa: FBT001  one of a process's arguments
     bound: socket.socket,
-    tells: connection.Connection,
+    pipe: connection.Connection,
 ) -> None:
-    """Run one of several processes that answer on the socket `bound` from one file; sends None to `tells` once ready.
+    """Runs a worker process that handles requests on the socket `bound`, from the shared file.
 
-    `opened` is called with the sandbox; it returns a function to call before the sandbox closes.
+    Sends None through `pipe` once it is ready. `opened` is called with the sandbox; it returns a function to call
+    before the sandbox closes.
     """
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with ExitStack() as at_end:
         engine = Engine(settings, raise_bugs=False, speaker=_speaker(quiet=quiet))
         at_end.callback(engine.close, patience_s=0)
         at_end.callback(opened(engine))
-        asyncio.run(_work(engine, who, bound, partial(tells.send, None)))
+        asyncio.run(_work(engine, who, bound, partial(pipe.send, None)))
 
 
 def _end_with_parent() -> None:
-    """End this process when its parent ends, even killed: a worker that is left alone would keep the port."""
+    """Ends this process when its parent ends, even if killed: an orphaned worker would keep the port."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -296,7 +295,7 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _signals_mean(do: Callable[[], object]) -> Iterator[None]:
-    """Call `do` during the block when this process is asked to end: SIGTERM, Ctrl-C, a closed terminal."""
+    """During the block, calls `do` when this process is asked to stop: SIGTERM, Ctrl-C, a closed terminal."""
     names = ("SIGTERM", "SIGINT", "SIGHUP")
     asked = [number for name in names if (number := getattr(signal, name, None)) is not None]
     # An ignored hang-up, as under nohup, stays ignored.
@@ -312,7 +311,7 @@ def _signals_mean(do: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Start the block's processes with SIGINT and SIGHUP blocked, which a terminal sends to all of them."""
+    """Blocks SIGINT and SIGHUP in the processes that the block starts; a terminal sends these to all of them."""
     if sys.platform == "win32":
         yield
         return
@@ -326,7 +325,7 @@ def _signals_blocked() -> Iterator[None]:
 
 
 class Port(NamedTuple):
-    """A numeric address and a port."""
+    """A numeric address and a port number."""
 
     address: str
     port: int
@@ -341,12 +340,12 @@ class Port(NamedTuple):
 
 
 def serves_loopback(host: str) -> bool:
-    """True if only this machine reaches a server at `host`. Raises ServeRefused: no such address."""
+    """True if only this machine can reach a server at `host`. Raises ServeRefused: no such address."""
     return address_in(_listened_on(host, 0)[1]).is_loopback
 
 
 def free_port(port: int) -> Port:
-    """The loopback's address and `port`, or for 0 a free port, if nothing listens there.
+    """The loopback's address with `port`, or for 0 with a free port, if nothing listens there.
 
     Raises PortTaken and ServeRefused as `listener` does.
     """

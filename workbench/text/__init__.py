@@ -1,1 +1,1 @@
-"""Text for people: tables, HTML, drawings, TOML, requests as code."""
+"""Output for people: tables, HTML, drawings, TOML, and requests as code."""

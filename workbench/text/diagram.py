@@ -1,4 +1,4 @@
-"""Rows of the trace as steps (who sent what to whom), and as a sequence diagram: drawn as in the console, or text."""
+"""Turns rows of the trace into steps (who sent what to whom) and a sequence diagram, as a drawing or a table."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,18 +25,18 @@ _OK: Final = range(200, 400)
 _CODE: Final = re.compile(r'"(?:decline_code|code|status)":"([\w.]+)"')
 _ASKING: Final = " Enter PIN to approve:"
 _BY_THE_SERVICE: Final = ("timeout", "withdraw")
-"""Inputs of a prompt that the service gives, not the customer."""
+"""Inputs to a prompt that come from the service instead of the customer."""
 Row = Mapping[str, Any]
-"""A row of the trace: name of a field → value."""
+"""A row of the trace: field name → value."""
 
 
 def short(text: str, widest: int = _WIDEST) -> str:
-    """Text with short identifiers, cut to `widest` characters."""
+    """The text with short identifiers, cut to `widest` characters."""
     return shortened(with_short_ids(text), widest)
 
 
 def step_of(row: Row) -> TraceStep:
-    """A row of a trace as a step."""
+    """The step for a row of the trace."""
     kind, what, result = row["kind"], row["what"], row["result"]
     if kind == CALL:
         response = call_of(row).response
@@ -67,12 +67,12 @@ TIME: Final = Column("time (Lusaka)", in_lusaka=True)
 
 
 def clock_of(at: str) -> str:
-    """The moment of a row in Lusaka, to the second."""
+    """A moment of the trace in Lusaka time, to the second."""
     return lusaka_text(_ms(at))
 
 
 def utc_of(at: str) -> str:
-    """The moment of a row in UTC, shown when the pointer rests on its time."""
+    """A moment of the trace in UTC, for the tooltip of its time."""
     return utc_text(_ms(at))
 
 
@@ -84,16 +84,16 @@ def _ms(at: str) -> int:
 _TITLE: Final = "Messages, in order"
 _TIMES: Final = f"times in Lusaka; {MASK_NOTE}"
 _TOP: Final = 40
-"""The y at which the diagram begins, below its title; a note too wide to stand beside the title has its own line."""
+"""The y at which the diagram begins, below its title; a note that does not fit beside the title has its own line."""
 _LINE, _PADDING, _MARGIN, _HEAD = 15, 6, 16, 42
 _LONG: Final = 900
-"""A picture higher than this repeats the names of the lanes at its end."""
+"""A picture higher than this repeats the lanes' names at its end."""
 _COLOURS: Final = {CALL: svg.BLUE, SCREEN: svg.PURPLE, ENTRY: svg.GREEN, WEBHOOK: svg.BROWN}
 _PIECE: Final = re.compile(r"(?:[^ /_.]|\.(?=\d))*[ /_.]|(?:[^ /_.]|\.(?=\d))+")
 
 
 class Shape(NamedTuple):
-    """Widths of a diagram, of its times and of a lane's heading; `shares` divide the rest among gaps between lanes."""
+    """The widths of a diagram, its times and lane headings; `shares` divide the rest among the gaps between lanes."""
 
     width: int
     times: int
@@ -102,7 +102,7 @@ class Shape(NamedTuple):
 
     @property
     def lanes(self) -> dict[str, int]:
-        """Lane → the x of its line; the picture has every lane at any width."""
+        """Lane → the x of its line; all lanes are in the picture at every width."""
         left = self.times + self.head / 2 + 2
         unit = (self.width - left - self.head / 2 - 2) / sum(self.shares)
         places = accumulate((unit * share for share in self.shares), initial=left)
@@ -111,11 +111,11 @@ class Shape(NamedTuple):
 
 WIDE: Final = Shape(700, 84, 92, (1.8, 1.3, 0.95, 0.95))
 TIGHT: Final = Shape(360, 0, 62, (1.2, 1.15, 1, 1))
-"""The shape for a telephone: the times stand above their arrows."""
+"""The shape for a mobile phone: times are above their arrows."""
 
 
 def _drawing(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
-    """The parts of a diagram in this shape, and its height; a row is as high as its texts need."""
+    """The parts of a diagram in this shape, and its height; each row is as high as its texts require."""
     arrows, texts, times, y = list[str](), list[str](), list[str](), _HEAD + _PADDING
     moment = ""
     for step in steps:
@@ -160,7 +160,7 @@ def _words(step: TraceStep, room: float) -> tuple[list[str], list[str]]:
 
 
 def _lines(words: str, room: float) -> list[str]:
-    """Breaks text into lines of at most this width, after blanks, slashes, points and underscores, else anywhere."""
+    """Splits text into lines of at most this width: after spaces, slashes, points and underscores, else anywhere."""
     lines = [""]
     for piece in _PIECE.findall(words):
         if lines[-1] and svg.width_of((lines[-1] + piece).rstrip()) > room:
@@ -173,7 +173,7 @@ def _lines(words: str, room: float) -> list[str]:
 
 
 def _heads(shape: Shape, y: int) -> Iterator[str]:
-    """Draws the lanes' headings; a name with a word wider than the heading shows only its last word."""
+    """Draws the lanes' headings. If a word of a name is wider than the heading, only the name's last word is shown."""
     size = 12 if shape.times else 10
     for name, x in shape.lanes.items():
         yield svg.box(x - shape.head // 2, y + 0.5, shape.head, _HEAD - 1, svg.GROUND, svg.RULE)
@@ -190,7 +190,7 @@ def _time(x: int, y: int, words: str, step: TraceStep, **more: object) -> str:
 
 
 def _arrow(start: int, end: int, y: int, colour: str, *, is_back: bool) -> Iterator[str]:
-    """An arrow from x `start` to x `end`; if `is_back`, as for a response, it is dashed, with an open tip."""
+    """Draws an arrow from x `start` to x `end`; if `is_back`, as for a response, it is dashed with an open tip."""
     sign = 1 if end > start else -1
     dashes = {"stroke_dasharray": "5 3"} if is_back else {}
     yield svg.line(start, y, end - 2 * sign, y, colour, **dashes)
@@ -203,12 +203,12 @@ def _arrow(start: int, end: int, y: int, colour: str, *, is_back: bool) -> Itera
 
 
 MOST_ROWS: Final = 60
-"""The most rows in a picture: nobody reads a larger one."""
+"""The most rows in a picture; a larger one would be unreadable."""
 _COLUMNS = (TIME, "from", "to", "what", "response")
 
 
 class SequenceDiagram:
-    """The steps of the last MOST_ROWS rows of a trace."""
+    """The steps of a trace's last MOST_ROWS rows."""
 
     def __init__(self, rows: Sequence[dict[str, Any]]) -> None:
         self.steps: list[TraceStep] = [step_of(row) for row in rows[-MOST_ROWS:]]
@@ -217,7 +217,7 @@ class SequenceDiagram:
 
     @property
     def svg(self) -> str:
-        """The picture; the same steps give the same text."""
+        """The picture; equal steps give equal text."""
         return self._drawn(WIDE, _TOP, _TITLE, "; ".join(filter(None, (self.note, _TIMES))))
 
     @property
@@ -232,7 +232,7 @@ class SequenceDiagram:
 
     @property
     def html(self) -> str:
-        """The picture without its title, in two shapes, of which a page shows the one that fits its width."""
+        """The picture without its title, in two shapes; the page shows the one that fits its width."""
         made = ""
         for name, shape in (("wide", WIDE), ("tight", TIGHT)):
             parts, height = _drawing(self.steps, shape)
@@ -242,7 +242,7 @@ class SequenceDiagram:
 
     @property
     def table(self) -> Table:
-        """The steps as a table, one row for each step."""
+        """The steps as a table with one row each."""
         rows = [(clock_of(step.at), step.source, step.target, *crossed(step)) for step in self.steps]
         return table(", ".join(filter(None, (_TITLE, self.note, MASK_NOTE))), _COLUMNS, rows)
 
@@ -256,6 +256,6 @@ class SequenceDiagram:
 
 
 def crossed(step: TraceStep) -> tuple[str, str]:
-    """Label and response of a step; a bad response has a cross or, if no response came, the label has one."""
+    """The label and the response of a step, with a cross at a bad response or, if none came, at the label."""
     cross = "✗ " if step.is_bad else ""
     return (step.label, f"{cross}{step.response}") if step.response else (f"{cross}{step.label}", "")

@@ -1,4 +1,4 @@
-"""Tables, pictures and pages, as text and as semantic HTML; detects if a person looks at this kernel's output."""
+"""Tables, pictures and pages, as text and as semantic HTML; detects whether a person sees this kernel's output."""
 
 import os
 import re
@@ -26,29 +26,29 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PERSONS: Final = ("JPY_SESSION_NAME", "VSCODE_PID")
-"""Environment variables that a Jupyter server (the first) and VS Code (the second) set for kernels of notebooks."""
+"""Environment variables that a Jupyter server (the first) and VS Code (the second) set for notebook kernels."""
 DOCKED: Final = "WORKBENCH_PHONE_IS_DOCKED"
-"""An environment variable that `workbench lab` sets for its kernels: it shows a simulated phone beside notebooks."""
+"""The environment variable that `workbench lab`, which shows a simulated phone beside notebooks, sets for kernels."""
 _VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 class Widget(Protocol):
-    """The part of ipywidgets' DOMWidget that this module uses; ipywidgets itself is not loaded."""
+    """The part of ipywidgets' DOMWidget that this module uses, so that ipywidgets need not be loaded."""
 
     @property
     def model_id(self) -> str:
-        """The id of the widget's model, by which a page shows the widget."""
+        """The id of the widget's model, by which a page displays it."""
 
 
 def is_live() -> bool:
-    """True if this kernel was started for somebody at a Jupyter server or in VS Code."""
+    """True if this kernel was started for a person at a Jupyter server or in VS Code."""
     return any(variable in os.environ for variable in PERSONS)
 
 
 def with_widget(shown: Mapping[str, object], widget: Callable[[], Widget]) -> dict[str, object]:
-    """A bundle of text and HTML and, if a person looks, the view of a widget.
+    """A bundle of text and HTML and, if a person sees the output, the view of a widget.
 
-    A headless run adds nothing: the id of a model differs in every run.
+    A headless run omits the view, since model ids differ in every run.
     """
     if is_live():
         # A kernel elsewhere than JupyterLab, without the extra, shows what a headless run does.
@@ -63,12 +63,12 @@ def is_docked() -> bool:
 
 
 class LiveLine:
-    """A line below the running cell; a headless run neither shows nor saves the line."""
+    """A line below the running cell, which a headless run neither shows nor saves."""
 
     _handle: Any = None
 
     def show(self, text: str) -> None:
-        """Show a text in the line; an empty text takes the line away."""
+        """Shows a text in the line; an empty text removes the line."""
         ipython: Any = sys.modules.get("IPython")
         # Output of another thread lands in whichever cell runs.
         if ipython and is_live() and threading.current_thread() is threading.main_thread() and (text or self._handle):
@@ -80,24 +80,24 @@ class LiveLine:
 _EMPTY = "(none)"
 _MOMENT: Final = re.compile(IN_LUSAKA.pattern.removesuffix(" in Lusaka"))
 _GAP, _READABLE = "  ", 20
-"""The gap between two columns, and the least width of a column of texts."""
+"""The gap between two columns, and the least legible width of a column of text, in characters."""
 LONGEST: Final = 120
 """The most characters in a line of a paragraph, however wide the terminal is."""
 _BEGINS: Final = re.compile(r"\s*(?:(?:-|\d+\.) +(?:\[[ x]\] +)?)?")
-"""The indentation of a line, with the mark of a list's item."""
+"""The indentation of a line, with the marker of a list item."""
 
 
 def terminal_width(*, only_of_terminal: bool = False) -> int | None:
-    """The number in COLUMNS, or the columns of the terminal on standard output; None without both.
+    """The number in the variable COLUMNS, else the width of the terminal on standard output; None without either.
 
-    With `only_of_terminal`, COLUMNS does not count without a terminal.
+    With `only_of_terminal`, COLUMNS counts only if there is a terminal.
     """
     is_told = os.environ.get("COLUMNS", "").lstrip("0").isdecimal() and not only_of_terminal
     return max(shutil.get_terminal_size().columns, _READABLE) if is_told or sys.stdout.isatty() else None
 
 
 def wrapped(text: str, width: int | None) -> str:
-    """A text in lines of at most `width` columns; a longer word, such as a path, stays whole."""
+    """The text in lines of at most `width` characters; a longer word, such as a path, is not split."""
     if width is None or len(text) <= width:
         return text
     wrap = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
@@ -105,7 +105,7 @@ def wrapped(text: str, width: int | None) -> str:
 
 
 def beside(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool] = ()) -> Iterator[str]:
-    """The lines of cells beside each other, each cell wrapped in its width; `numeric` cells are flush right."""
+    """Yields the lines of cells side by side, each cell wrapped to its width; `numeric` cells are right-aligned."""
     columns = (wrapped(cell, width).split("\n") for cell, width in zip(cells, widths, strict=True))
     for texts in zip_longest(*columns, fillvalue=""):
         shape = zip(texts, widths, numeric or repeat(None), strict=False)
@@ -113,9 +113,9 @@ def beside(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool] 
 
 
 class Column(NamedTuple):
-    """A heading; `numeric` columns are set flush right; `link` is a cell's link, with the cell's text for `{}`.
+    """A heading; `numeric` columns are right-aligned. `link` is the link of a cell, with `{}` for the cell's text.
 
-    HTML shows UTC when the pointer rests on a cell of an `in_lusaka` column, whose cells are moments in Lusaka.
+    In an `in_lusaka` column, whose cells are moments in Lusaka, HTML has the UTC moment as tooltip.
     """
 
     heading: str
@@ -125,7 +125,7 @@ class Column(NamedTuple):
 
 
 class Tabular:
-    """A base for objects that show themselves as one or several tables."""
+    """The base of objects that display themselves as one or more tables."""
 
     _width: ClassVar[int | None] = None
     """The most columns of the text by default; None sets no limit."""
@@ -137,7 +137,7 @@ class Tabular:
         return [self._table()]
 
     def text(self, width: int | None = None) -> str:
-        """The tables as text; with a `width`, in lines of at most this many columns."""
+        """The tables as text; with a `width`, in lines of at most that many characters."""
         return "\n\n".join(table.text(width or self._width) for table in self._tables())
 
     def __repr__(self) -> str:
@@ -149,10 +149,10 @@ class Tabular:
 
 @dataclass(frozen=True, repr=False)
 class Table(Tabular):
-    """A captioned table of text that shows itself as text and as HTML; a cell is one line, whatever is in it.
+    """A captioned table that displays itself as text and as HTML; line breaks in a cell are shown as symbols.
 
-    `titles` has a line for each row, which the text shows above the row unless the line is empty. A further line of
-    `titles` is shown after the last row.
+    `titles` has a line for each row; the text form shows it above the row unless it is empty. A further line in
+    `titles` comes after the last row.
     """
 
     caption: str
@@ -164,10 +164,10 @@ class Table(Tabular):
         return self
 
     def text(self, width: int | None = None) -> str:
-        """The table as text; with a `width`, no line has more columns unless a single word has.
+        """The table as text; with a `width`, no line is longer, except for a single longer word.
 
-        Headings and texts of longer rows are wrapped. If wrapping would make columns too narrow to read, each row takes
-        several lines, below headings in the same arrangement.
+        Headings and text columns are wrapped. If the columns would then be too narrow to read, each row takes several
+        lines, below headings in the same arrangement.
         """
         headings, *rows = [[*map(visible, row)] for row in ([column.heading for column in self.columns], *self.rows)]
         widths, parts = self._fitted([*zip(headings, *rows, strict=True)], width or sys.maxsize)
@@ -182,9 +182,9 @@ class Table(Tabular):
         return "\n".join(made if rows else [*made, _EMPTY])
 
     def _fitted(self, columns: Sequence[Sequence[str]], width: int) -> tuple[list[int], list[slice]]:
-        """The width of each column, and a slice of the columns for each line that a row takes.
+        """The width of each column, and a slice of the columns for each line of a row.
 
-        `columns` have their texts, the heading first.
+        `columns` has the texts of each column, the heading first.
         """
 
         def longest(texts: Iterable[str]) -> int:
@@ -218,7 +218,7 @@ class Table(Tabular):
         return "\n".join(filter(None, made))
 
     def html(self) -> str:
-        """The table as HTML: a `<table>` with a caption and column headings, without script and style sheet."""
+        """The table as HTML: a `<table>` with a caption and column headings, without script or style sheet."""
         head = self._row("th", ' scope="col"', [column.heading for column in self.columns])
         body = "".join(self._row("td", "", row) for row in self.rows)
         body = body or f'<tr><td colspan="{len(self.columns)}">{_EMPTY}</td></tr>'
@@ -237,12 +237,12 @@ class Table(Tabular):
 
 
 def bundle(text: str, html: str) -> dict[str, str]:
-    """The value of `_repr_mimebundle_`: HTML for displays that can show HTML, and text for others."""
+    """The value of `_repr_mimebundle_`: HTML for displays that support it, and text for others."""
     return {"text/plain": text, "text/html": html}
 
 
 class Saved(NamedTuple):
-    """A live display as an executed notebook keeps it: text and HTML without a script, with the same facts."""
+    """A live display as an executed notebook keeps it: text and HTML with the same facts, without a script."""
 
     text: str
     html: str
@@ -254,7 +254,7 @@ class Saved(NamedTuple):
 
 
 def sentence(text: str) -> str:
-    """Text as HTML, its line breaks kept; a moment in Lusaka shows its UTC when the pointer rests on it."""
+    """The text as HTML with its line breaks; a moment in Lusaka has the UTC moment as tooltip."""
     return IN_LUSAKA.sub(_with_utc, escape(visible(text, lines=True)).replace("\n", "<br>"))
 
 
@@ -264,13 +264,13 @@ def _with_utc(match: re.Match[str]) -> str:
 
 
 def preformatted(text: str, label: str) -> str:
-    """Text as HTML with its line breaks; a screen reader reads the `label`."""
+    """The text as HTML with its line breaks; screen readers read the `label`."""
     style = "font-family:monospace;margin:0 0 1em"
     return f'<pre role="group" aria-label="{_text(label)}" style="{style}">{escape(visible(text, lines=True))}</pre>'
 
 
 def indented(text: str) -> str:
-    """JSON with line breaks and indents, every number as it was written; another text as it is."""
+    """JSON with line breaks and indentation, every number as written; any other text unchanged."""
     import msgspec
 
     try:
@@ -280,12 +280,12 @@ def indented(text: str) -> str:
 
 
 def pairs(caption: str, values: Mapping[str, str]) -> Table:
-    """A two-column table of names and values."""
+    """A table with two columns: names and values."""
     return Table(caption, (Column("field"), Column("value")), tuple(values.items()))
 
 
 def table(caption: str, columns: Iterable[str | Column], rows: Iterable[Sequence[object]]) -> Table:
-    """A table from headings and rows; a cell that is not text is shown as `str` writes it.
+    """A table from headings and rows; cells that are not text are converted by `str`.
 
     Raises ValueError: a row has more or fewer cells than there are headings.
     """
@@ -304,7 +304,7 @@ def _text(line: str) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Picture:
-    """A PNG, and its description for readers who do not see the picture."""
+    """A PNG image, and a description for readers who cannot see it."""
 
     png: bytes
     says: str
@@ -318,7 +318,7 @@ class Picture:
 
 
 def picture(figure: "Figure", says: str) -> Picture:
-    """A figure as a PNG of the same bytes in every run; `says` describes it.
+    """A figure as a PNG image with the same bytes in every run; `says` describes it.
 
     >>> picture(figure, "Ten attempts, the last after three days.")  # doctest: +SKIP
     """
@@ -329,7 +329,7 @@ def picture(figure: "Figure", says: str) -> Picture:
 
 
 def percent(part: int, whole: int) -> str:
-    """A share with two decimals, cut and not rounded: only the whole is `100.00 %`; `none` if the whole is 0."""
+    """A share in percent with two decimals, truncated, so that only the whole is `100.00 %`; `none` if `whole` is 0."""
     if not whole:
         return "none"
     hundredths = part * 10_000 // whole
@@ -351,18 +351,18 @@ class Heading(NamedTuple):
 
 
 def headings(html: str, depth: int = 3) -> list[Heading]:
-    """The headings with an id in this HTML, in their order, down to the level `depth`: 3 for h3."""
+    """The headings with an id in this HTML, in order, down to the level `depth`: 3 for h3."""
     all_levels = (Heading(int(level), anchor, _TAG.sub("", text)) for level, anchor, text in _HEADING.findall(html))
     return [heading for heading in all_levels if heading.level <= depth]
 
 
 def data_url(content: bytes, kind: str) -> str:
-    """A data: URL that holds a file of the media type `kind`."""
+    """A data: URL with the file `content`, whose media type is `kind`."""
     return f"data:{kind};base64,{b64encode(content).decode()}"
 
 
 def templates(package: str = "workbench", finalize: Callable[[Any], Any] | None = None) -> "Environment":
-    """The templates of a package, by the names of their files; they extend base.html, the frame of every page.
+    """The templates of a package by file name; they extend base.html, the frame of every page.
 
     `finalize` converts each value before a template writes it.
     """
@@ -385,8 +385,8 @@ def templates(package: str = "workbench", finalize: Callable[[Any], Any] | None 
 
 
 def page(title: str, kind: str, content: str, **values: object) -> str:
-    """HTML `content` as a page to read offline: one file without a script, which loads nothing from a network.
+    """A page for reading offline with the HTML `content`: one file that has no script and loads nothing.
 
-    `kind` is a word for the kind of page, which is shown at its top; `values` are further values for base.html.
+    `kind` is a word for the kind of page, shown at its top; `values` are further values for base.html.
     """
     return templates().get_template("base.html").render(title=visible(title), kind=kind, content=content, **values)

@@ -1,10 +1,10 @@
-"""One request as texts to copy: a call of the typed client, raw HTTP in httpx, curl, and JavaScript.
+"""A request as code to copy: a call of the typed client, raw HTTP with httpx, curl, and JavaScript.
 
 >>> snippet("POST", "/sandbox/clock/advance", {"seconds": 3600}).python
 'bench.clock.advance(hours=1)'
 
-No text holds a key: the key is `bench.secret_key` in Python and `$SECRET_KEY` in a shell. For any other secret in a
-body, a text has a variable with the field's name, for you to set.
+The code contains no key: it uses `bench.secret_key` in Python and `$SECRET_KEY` in a shell. Any other secret in a body
+becomes a variable with the field's name, for you to set.
 """
 
 import json
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 
 class Snippet(NamedTuple):
-    """One request as four texts; every text runs unchanged."""
+    """A request as code in four forms, each of which runs unchanged."""
 
     python: str
-    """A call of `bench`, or of `pay`, its client; equals `httpx` if no call sends this request."""
+    """A call of `bench`, or of `pay`, its client; the same as `httpx` if no such call sends this request."""
     httpx: str
-    """A call of `bench.http`, the httpx client that holds no credentials."""
+    """A call of `bench.http`, the httpx client without credentials."""
     curl: str
-    """A command for a shell with SECRET_KEY set and, for a sandbox in this process, BASE_URL."""
+    """A shell command that uses the variables SECRET_KEY and, for a sandbox in this process, BASE_URL."""
     javascript: str
     """A call of `fetch` for a browser or Node, with variables of the same names."""
 
@@ -59,7 +59,7 @@ def snippet(  # noqa: PLR0913  one argument per part of a request
     key: str = "secret_key",
     base_url: str = "",
 ) -> Snippet:
-    """The texts of one request.
+    """The Snippet of a request.
 
     `path` contains its ids and may contain a query, besides `query`. `body` is a value to send as JSON, amounts as
     Decimal or int, or a text to send as it is. Without a Content-Type in `headers` one is added; an empty Content-Type
@@ -85,7 +85,7 @@ def snippet(  # noqa: PLR0913  one argument per part of a request
 
 
 def snippet_of(call: TracedCall, base_url: str) -> Snippet:
-    """The texts of a call of the trace; fill in the masked values."""
+    """The Snippet of a call in the trace; masked values are left for you to fill in."""
     method, _, path = call.target.partition(" ")
     body = call.request.body or None
     # A body that was sent without this header is repeated without the header.
@@ -97,28 +97,28 @@ def snippet_of(call: TracedCall, base_url: str) -> Snippet:
 
 
 _VARIABLE = re.compile("\ue000(\\w+)\ue000")
-"""The name of a variable that stands for a secret in a text, between two letters for private use."""
+"""The name of a variable that replaces a secret in a text, between two private-use characters."""
 _WHOLE = re.compile(f'"{_VARIABLE.pattern}"')
 _REPLACED = re.compile("[\ud800-\udfff\ue000]")
-"""Halves of surrogate pairs, which UTF-8 cannot encode, and the letter that marks a variable."""
+"""Halves of surrogate pairs, which UTF-8 cannot encode, and the character that marks a variable."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 IN_PROCESS_URL: Final = "http://sandbox.localhost"
 _CONTENT_TYPE: Final = "Content-Type"
 _OWN_KEYS = (("pk_", "publishable_key"), ("at_", "access_token"))
-"""The beginning of a masked credential → its variable; any other credential is the secret key."""
+"""Prefix of a masked credential → its variable; any other credential is the secret key."""
 PIN_PATH: Final = re.compile(r"/sandbox/phones/[^/]+/input")
-"""The path to which a customer's PIN is sent; no text contains the PIN."""
+"""Matches the path to which a customer's PIN is sent; the code never contains the PIN."""
 _BASIC = ("POST", "/v1/charges")
 
 
 class UnsentRequest(NamedTuple):
-    """A request to write as text: the query is separate from the path, and every secret is a variable or masked."""
+    """A request to be written as code: its query is separate from the path, and its secrets are variables or masked."""
 
     method: str
     path: str
     body: Any
     content: str | None
-    """The body as it is sent."""
+    """The body's text as it is sent; None without a body."""
     query: dict[str, Any]
     headers: dict[str, str]
     scheme: str
@@ -127,7 +127,7 @@ class UnsentRequest(NamedTuple):
 
     @property
     def sent_headers(self) -> dict[str, str]:
-        """The headers without a Content-Type that is not sent."""
+        """The headers, except for a Content-Type that is not to be sent."""
         return {name: value for name, value in self.headers.items() if value or not _is_content_type(name)}
 
 
@@ -136,14 +136,14 @@ def _variable(name: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """Masks the secrets in a text, and replaces letters that no text can hold."""
+    """The text with its secrets masked, and without characters that UTF-8 cannot encode."""
     return mask_secrets(_REPLACED.sub("\ufffd", text))
 
 
 def _sent(headers: Mapping[str, str], *, has_body: bool) -> dict[str, str]:
     """The headers to write, with secrets masked and, if `has_body`, a Content-Type.
 
-    The credential, the host and the length are left out: the key and the sending program give them.
+    Credential, host and length are omitted: the key and the sending program supply them.
     """
     sent = {
         _shown(name): _CONTROL.sub(" ", _shown(value))
@@ -155,14 +155,15 @@ def _sent(headers: Mapping[str, str], *, has_body: bool) -> dict[str, str]:
 
 
 def _is_content_type(name: str) -> bool:
-    """True if `name` is Content-Type, in any case."""
+    """True if `name` is Content-Type, in upper or lower case."""
     return name.lower() == _CONTENT_TYPE.lower()
 
 
 def _body(body: object, path: str) -> tuple[Any, str | None]:
-    """A body's value without secrets, and its text; a body that is not JSON is only masked.
+    """The body's value without secrets, and its text; a body that is not JSON is only masked.
 
-    The text equals the client's, with every digit of a number, so that a repeated idempotency key has the same body.
+    The text equals the one that the client sends, with every digit, so that a repeated idempotency key has the same
+    body.
     """
     value: Any = body
     if isinstance(body, str):
@@ -184,7 +185,7 @@ def _body(body: object, path: str) -> tuple[Any, str | None]:
 
 
 def _hidden(value: object, name: str = "") -> Any:  # noqa: ANN401  JSON
-    """A value without secrets; `name` is the name of the field that has this value."""
+    """The value without secrets; `name` is the name of its field."""
     if isinstance(value, Mapping):
         return {_shown(field): _hidden(inner, field) for field, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -198,7 +199,7 @@ _WIDTH = 88
 _INDENT = "    "
 _NEEDS_QUOTES = re.compile(r'["$`\\!]')
 _BRACES = re.compile(r"\$\{(\w+)\}(?!\w)")
-"""A `${NAME}` that means the same without its braces."""
+"""Matches a `${NAME}` that means the same without braces."""
 _TEMPLATE = re.compile(r"[`\\$]")
 _MASKED_NOTE = f"# Replace what is masked with {MARK}."
 _SAFE = "/:@+,;=~"
@@ -213,7 +214,7 @@ def _python_key(key: str) -> str:
 
 
 def _literal(value: object) -> str:
-    """A value as a literal of Python; a variable as its name."""
+    """The value as a Python literal; a variable as its name."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_literal(name)}: {_literal(key)}" for name, key in value.items()) + "}"
     if isinstance(value, list | tuple):
@@ -225,13 +226,13 @@ def _literal(value: object) -> str:
 
 
 def _in_quotes(piece: str, place: int) -> str:
-    """A piece of a text that was split at its variables, as Python; at an odd `place` the piece is a variable."""
+    """A part of a text that was split at its variables, as Python; at an odd index `place`, it is a variable."""
     shown = repr(piece)
     return piece if place % 2 else f'"{shown[1:-1]}"' if '"' not in shown else shown
 
 
 def _call(head: str, arguments: list[str]) -> str:
-    """A call whose text begins with `head`, on one line if it fits, otherwise with one argument on each line."""
+    """A call that begins with `head`, on one line if it fits, otherwise with one argument per line."""
     line = f"{head}({', '.join(arguments)})"
     if len(line) <= _WIDTH and "\n" not in line:
         return line
@@ -239,7 +240,7 @@ def _call(head: str, arguments: list[str]) -> str:
 
 
 def _httpx(request: UnsentRequest) -> str:
-    """The request as `bench.http` sends it."""
+    """The request as Python code that sends it with `bench.http`."""
     arguments = [_literal(_path(request))]
     if request.query:
         arguments.append(f"params={_literal(request.query)}")
@@ -259,7 +260,7 @@ def _httpx(request: UnsentRequest) -> str:
 
 
 def _curl(request: UnsentRequest) -> str:
-    """The request as curl sends it, one option on a line."""
+    """The request as a curl command, one option per line."""
     key = request.key.upper()
     asked = "--head" if request.method == "HEAD" else f"-X {_shell_word(request.method)}"
     parts = [f"curl {asked} {_shell_word(_url(request))}"]
@@ -278,7 +279,7 @@ def _curl(request: UnsentRequest) -> str:
 
 
 def _shell_word(text: str) -> str:
-    """A text with variables as one word of a shell; replaces NUL, which no program takes in an argument."""
+    """A text with variables as one shell word; NUL, which no program accepts in an argument, is replaced."""
     pieces = _VARIABLE.split(text.replace("\0", "\ufffd"))
     if len(pieces) > 1 and not any(_NEEDS_QUOTES.search(piece) or _is_unseen(piece) for piece in pieces[::2]):
         shown = _VARIABLE.sub(lambda found: f"${{{found[1].upper()}}}", text)
@@ -288,12 +289,12 @@ def _shell_word(text: str) -> str:
 
 
 def _shell_quoted(text: str) -> str:
-    """A text as a word of a shell: in single quotes or, with a control in it, in `$'…'` of bash and zsh."""
+    """A text as a shell word: in single quotes or, if it contains control characters, in `$'…'` of bash and zsh."""
     return "$'" + "".join(map(_escaped, text)) + "'" if _is_unseen(text) else shlex.quote(text)
 
 
 def _escaped(letter: str) -> str:
-    """A letter for `$'…'`; an unseen letter is escaped byte by byte, to mean the same in every locale."""
+    """A character for `$'…'`; an invisible one is escaped byte by byte, to mean the same in every locale."""
     if letter in "\\'":
         return f"\\{letter}"
     return "".join(f"\\x{byte:02x}" for byte in letter.encode()) if _is_unseen(letter) else letter
@@ -304,7 +305,7 @@ def _is_unseen(text: str) -> bool:
 
 
 def _javascript(request: UnsentRequest) -> str:
-    """The request as `fetch` sends it, in a browser or in Node."""
+    """The request as a call of `fetch`, for a browser or Node."""
     key = _variable(request.key)
     credentials = {"Bearer": _js_text(f"Bearer {key}"), "Basic": f'"Basic " + btoa({_js_text(f"{key}:")})'}
     headers = {name: _js_text(value) for name, value in request.sent_headers.items()}
@@ -321,7 +322,7 @@ def _javascript(request: UnsentRequest) -> str:
 
 
 def _js_text(text: str) -> str:
-    """A text as a literal of JavaScript; with a variable in it, as a template."""
+    """A text as a JavaScript literal; if it has a variable, as a template literal."""
     texts = _VARIABLE.split(text)
     if len(texts) > 1:
         texts[::2] = (_TEMPLATE.sub(r"\\\g<0>", piece) for piece in texts[::2])
@@ -332,7 +333,7 @@ def _js_text(text: str) -> str:
 
 
 def _js_body(content: str) -> str:
-    """A call of `JSON.stringify` if it writes the same bytes; else a text, such as for an amount with decimals."""
+    """A call of `JSON.stringify` if it produces the same bytes; else a text, for instance for amounts with decimals."""
     try:
         value = json.loads(content, parse_float=str)
     except ValueError:
@@ -362,19 +363,19 @@ def _encoded(text: str) -> str:
 
 
 def _readable(encoded: str) -> str:
-    """The percent-encoded text with its masks readable; a mask is replaced before anybody sends the text."""
+    """The percent-encoded text with its masks readable; users replace masks before they send the request."""
     return encoded.replace(quote(MARK), MARK)
 
 
 _KEY_HEADER = "idempotency-key"
 _ID = re.compile(r"\{(\w+)\}")
 _ONE_SCHEME = ("/v1/payment_intents", "/plants")
-"""Beginnings of the paths whose operations take only a bearer."""
+"""Path prefixes of operations that accept only the Bearer scheme."""
 _SPANS = {"days": 86_400, "hours": 3600, "minutes": 60}
 
 
 def _typed(request: UnsentRequest) -> str | None:
-    """The typed call that sends this request, after the import and client that it needs; None if no call sends it."""
+    """The typed call that sends this request, after the import and client that it needs; None if there is none."""
     calls: tuple[ClientCall | BenchCall, ...] = (*client_calls(), *BENCH_CALLS)
     for call in calls:
         found = re.fullmatch(_ID.sub(r"(?P<\1>[^/]+)", call.path), request.path)
@@ -389,7 +390,7 @@ def _typed(request: UnsentRequest) -> str | None:
 
 
 class _Unsent(Exception):
-    """Raised instead of sending a request; holds the request's HTTP method, URL and parts."""
+    """Raised instead of sending a request; has the request's HTTP method, URL and parts."""
 
 
 def _stop(method: str, url: str, _shape: object, **parts: object) -> NoReturn:
@@ -403,7 +404,7 @@ class ClientCall(NamedTuple):
     run: Callable[..., object]
     method: str = ""
     path: str = ""
-    """The path, with the names of the method's parameters in braces in place of ids."""
+    """The path, with the names of the method's parameters in braces instead of ids."""
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
@@ -411,9 +412,9 @@ class ClientCall(NamedTuple):
         return signature(self.run).parameters
 
     def unsent(self, arguments: Mapping[str, Any]) -> "tuple[str, str, RequestParts] | None":
-        """Runs the method without sending; returns the HTTP method, URL and parts, or None if the method sends nothing.
+        """Calls the method without sending; returns HTTP method, URL and parts, or None if it would send nothing.
 
-        Raises TypeError and InvalidRequest for arguments that the method does not take.
+        Raises TypeError and InvalidRequest: the method does not accept the arguments.
         """
         try:
             self.run(**arguments)
@@ -422,7 +423,7 @@ class ClientCall(NamedTuple):
         return None
 
     def lines(self, request: UnsentRequest, ids: Mapping[str, str]) -> list[str]:
-        """The lines that name the client and call its method; empty if no arguments make it send this request."""
+        """Lines of code that create the client and call its method; empty if no arguments make it send this request."""
         arguments = {**ids, **dict(_named(request.body, self.parameters)), **request.query}
         for name, value in _own_headers(request).items():
             # Any other header is an argument that no method takes.
@@ -445,7 +446,7 @@ class ClientCall(NamedTuple):
 
 
 def _is_sent_by(parts: "RequestParts", request: UnsentRequest) -> bool:
-    """True if these parts of a method's request equal the request's scheme, body and query."""
+    """True if the parts of a method's request equal the request's scheme, body and query."""
     scheme = "none" if parts.get("key") == "" else "Basic" if parts.get("basic") else "Bearer"
     takes_one = request.path.startswith(_ONE_SCHEME) or (request.method, request.path) == _BASIC
     if {scheme, request.scheme} == {"Basic", "Bearer"} and not takes_one:
@@ -457,7 +458,7 @@ def _is_sent_by(parts: "RequestParts", request: UnsentRequest) -> bool:
 
 @cache
 def client_calls() -> tuple[ClientCall, ...]:
-    """The methods of the client's groups; a run of each without sending shows which operation it calls."""
+    """The methods of the client's groups; each is called once without sending, to find its operation."""
     # httpx, which the client loads, takes a tenth of a second.
     from workbench.merchant.client import Group, PaymentsClient
 
@@ -479,7 +480,7 @@ def client_calls() -> tuple[ClientCall, ...]:
 
 
 def _named(body: object, parameters: Mapping[str, Parameter]) -> Iterator[tuple[str, object]]:
-    """The members of a body, in any depth, that are parameters, without a `type` that the method adds by itself."""
+    """Yields the members of a body, at any depth, that are parameters; not a `type` that the method adds itself."""
     for name, value in body.items() if isinstance(body, Mapping) else ():
         if name not in parameters:
             yield from _named(value, parameters)
@@ -488,18 +489,18 @@ def _named(body: object, parameters: Mapping[str, Parameter]) -> Iterator[tuple[
 
 
 def _own_headers(request: UnsentRequest) -> dict[str, str]:
-    """The request's headers, without the Content-Type of a JSON body, which every call adds by itself."""
+    """The request's headers, except for the Content-Type of a JSON body, which every call adds itself."""
     usual = None if request.body is None else "application/json"
     return {name: value for name, value in request.headers.items() if not (_is_content_type(name) and value == usual)}
 
 
-def _of(kind: type) -> Callable[[Any], str | None]:
-    """A function that writes a value of this type as a literal, and returns None for other values and for True."""
+def _literal_of(kind: type) -> Callable[[Any], str | None]:
+    """A function that writes a value of this type as a literal; it returns None for other values and for True."""
     return lambda value: _literal(value) if isinstance(value, kind) and value is not True else None
 
 
 def _span(seconds: object) -> str | None:
-    """Seconds as an argument in their largest whole unit; None for a span by which the clock cannot move."""
+    """A number of seconds as an argument in its largest whole unit; None if the clock cannot advance by it."""
     if not isinstance(seconds, int | Decimal) or seconds is True or seconds < 0 or seconds * 1000 % 1:
         return None
     for unit, length in _SPANS.items():
@@ -510,23 +511,23 @@ def _span(seconds: object) -> str | None:
 
 _FIELD = re.compile(r"\{(\w+):?(\w*)\}")
 _WRITERS: Final[Mapping[str, Callable[[Any], str | None]]] = {
-    "": _literal, "text": _of(str), "number": _of(int), "list": _of(list), "span": _span,
+    "": _literal, "text": _literal_of(str), "number": _literal_of(int), "list": _literal_of(list), "span": _span,
     "account": lambda name: _literal(name) if isinstance(name, str) and "," not in name else None,
     "each": lambda items: ", ".join(map(_literal, items)) if isinstance(items, list) else None,
 }  # fmt: skip
-"""The kind of a field in a BenchCall → the function that writes a value as Python; None for a value of another kind."""
+"""Kind of a field in a BenchCall → the function that writes a value as Python, or None for another kind of value."""
 
 
 class BenchCall(NamedTuple):
-    """An operation of `/sandbox` as a call of `bench`."""
+    """An operation under `/sandbox`, as a call of `bench`."""
 
     method: str
     path: str
     text: str
-    """The expression; in braces, ids of the path, and fields of the body (for a GET, of the query) with their kind."""
+    """The expression; in braces, ids of the path, and fields of the body (or of a GET's query) with their kind."""
 
     def lines(self, request: UnsentRequest, ids: Mapping[str, str]) -> list[str]:
-        """The expression that sends this request; empty if it would send another request."""
+        """The expression that sends this request, as a line; empty if it would send another request."""
         fields, others = request.body or {}, request.query
         if self.method == "GET":
             fields, others = request.query, request.body
@@ -575,4 +576,4 @@ BENCH_CALLS: Final = (
     BenchCall("GET", "/sandbox/gaps", "bench.gaps"),
     BenchCall("POST", "/sandbox/reset", "bench.reset()"),
 )  # fmt: skip
-"""The operations of `/sandbox` that have a call of their own; the others are written as raw HTTP."""
+"""Operations under `/sandbox` with calls of their own; all others are written as raw HTTP."""

@@ -1,4 +1,4 @@
-"""Pictures as SVG: their elements, one palette for light and dark, and a drawing with a text of the same facts."""
+"""Pictures in SVG: their elements, one palette for light and dark, and drawings with a text of the same facts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -13,20 +13,20 @@ _PALETTE: Final = {
     "blue": ("#0b5cad", "#7db8f5"), "purple": ("#6a3fa0", "#c6a8f0"), "green": ("#14663b", "#7fd6a4"),
     "brown": ("#7a4b00", "#e5b567"), "tint": ("#e6f0fb", "#1a2d43"),
 }  # fmt: skip
-"""Name → the colour on light and on dark paper, as in the console. `tint` lies behind emphasised parts."""
+"""Name → the colour on a light and on a dark page, as in the console. `tint` is the background of emphasised parts."""
 PAPER, GROUND, INK, FAINT, RULE, BAD, BLUE, PURPLE, GREEN, BROWN, TINT = (light for light, _ in _PALETTE.values())
 IN_THE_DARK: Final[Mapping[str, str]] = dict(_PALETTE.values())
 _VARIABLES: Final = {light: f"--wb-{name}" for name, (light, _) in _PALETTE.items()}
 VARIABLES: Final = "".join(f"{name}:light-dark({light},{IN_THE_DARK[light]});" for light, name in _VARIABLES.items())
-"""The palette as properties of CSS, which follow the colour scheme of the page around."""
+"""The palette as CSS custom properties that follow the colour scheme of the surrounding page."""
 _CLASS: Final = "wb-drawn"
 FONT: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
 MONO: Final = "ui-monospace,'SFMono-Regular',Menlo,Consolas,'DejaVu Sans Mono',monospace"
 _NARROW, _BROAD = frozenset(" iljtfrI.,:;'|!/()[]{}-"), frozenset("mwMW@%—…•✗→")
 _USUAL: Final = 7.5
-"""The width of a letter of the usual size in a wide font; narrow letters take half, broad letters half more."""
+"""The average width of a character of normal size in a wide font; narrow ones take half, broad ones half more."""
 HALO: Final = {"stroke": PAPER, "stroke_width": 4, "stroke_linejoin": "round", "paint_order": "stroke"}
-"""A halo around a text, which keeps lines from running through the text."""
+"""A halo around a text, so that lines do not run through it."""
 WIDTH, EDGE = 700, 16
 """The default width of a drawing, and the distance of its texts from the edge."""
 
@@ -46,9 +46,9 @@ class Drawing(NamedTuple):
 
 
 def drawn(title: str, label: str, says: str, size: tuple[int, int], parts: Iterable[str], *, note: str = "") -> str:
-    """The SVG of these parts on paper of this width and height, with a title, and `note` beside or below the title.
+    """The SVG of these parts on a background of this width and height, with a title, and `note` beside or below it.
 
-    `label` is what a screen reader says first; `says` describes the whole picture.
+    Screen readers read `label` first; `says` describes the whole picture.
     """
     width, height = size
     is_beside = width_of(f"{title}{note}") + 48 < width
@@ -65,7 +65,7 @@ def drawn(title: str, label: str, says: str, size: tuple[int, int], parts: Itera
 
 
 def bare(size: tuple[int, int], parts: Iterable[str]) -> str:
-    """The SVG of these parts alone, for HTML that describes the picture and sets its colours."""
+    """The SVG of only these parts, for HTML that describes the picture and sets its colours."""
     body = "".join(parts)
     for light, name in _VARIABLES.items():
         body = body.replace(f'"{light}"', f'"var({name})"')
@@ -81,7 +81,7 @@ def _start(size: tuple[int, int], says: str) -> str:
 
 
 def _dark(body: str) -> str:
-    """CSS rules that give a picture's colours their dark counterparts on a screen."""
+    """CSS rules that give a picture the palette's dark colours on screens in dark mode."""
     rules = (
         f'.{_CLASS} [{name}="{light}"]{{{name}:{dark}}}'
         for light, dark in IN_THE_DARK.items()
@@ -100,19 +100,19 @@ def drawing(title: str, says: str, height: int, parts: Iterable[str], *, note: s
 
 
 def shown_as(words: str, most: int = 0) -> str:
-    """Foreign text made safe to show: masked, controls visible, cut to `most` characters unless 0."""
+    """Text from outside, made safe to display: masked, controls visible, cut to `most` characters (0: uncut)."""
     made = visible(mask(words))
     return shortened(made, most) if most else made
 
 
 def width_of(words: str) -> int:
-    """The approximate width of a text of the usual size, in a wide font."""
+    """The approximate width of a text of normal size, in a wide font."""
     halves = sum((letter not in _NARROW) + (letter in _BROAD) for letter in words)
     return round((len(words) + halves) * _USUAL / 2)
 
 
 def filled(parts: Iterable[str], room: int, joint: str) -> list[str]:
-    """Parts, joined by `joint`, in as few lines of the width `room` as possible; a wider part has its own line."""
+    """The parts joined by `joint`, in as few lines of the width `room` as possible; a wider part has its own line."""
     lines: list[str] = []
     for part in parts:
         if lines and width_of(f"{lines[-1]}{joint}{part}") <= room:
@@ -123,13 +123,13 @@ def filled(parts: Iterable[str], room: int, joint: str) -> list[str]:
 
 
 def tag(name: str, content: str | None = None, /, **attributes: object) -> str:
-    """An element with the text `content`; `_` in the name of an attribute stands for a hyphen."""
+    """An element with the text `content`; `_` in an attribute's name stands for a hyphen."""
     written = _written(attributes)
     return f"<{name}{written}/>" if content is None else f"<{name}{written}>{_escaped(content)}</{name}>"
 
 
 def group(parts: Iterable[str], **attributes: object) -> str:
-    """Elements that share these attributes."""
+    """A group of elements with these common attributes."""
     return f"<g{_written(attributes)}>{''.join(parts)}</g>"
 
 
@@ -148,13 +148,13 @@ def line(x1: float, y1: float, x2: float, y2: float, stroke: str, **more: object
 
 
 def text(x: float, y: float, words: str, fill: str, **more: object) -> str:
-    """A line of text, which begins at `x` unless `text_anchor` says otherwise."""
+    """A line of text that begins at `x`, unless `text_anchor` is set."""
     usual = {"font_size": 12, "font_weight": 400, "text_anchor": "start"}
     return tag("text", words, x=x, y=y, fill=fill, **{**usual, **more})
 
 
 def hovered(element: str, words: str) -> str:
-    """An element with a title, shown when the pointer rests on it."""
+    """The element with a tooltip."""
     inside, end, name = element.rpartition("</")
     return f"{inside}{tag('title', words)}{end}{name}"
 
@@ -165,7 +165,7 @@ def centred(x: float, y: float, words: str, **more: object) -> str:
 
 
 def arrow(points: Sequence[tuple[int, int]], colour: str = BLUE) -> list[str]:
-    """A line through points, with its tip at the last point."""
+    """A line through the points, with its tip at the last one."""
     (x1, y1), (x2, y2) = points[-2:]
     along = ((x2 > x1) - (x2 < x1), (y2 > y1) - (y2 < y1))
     body = [*points[:-1], (x2 - 8 * along[0], y2 - 8 * along[1])]
@@ -179,7 +179,7 @@ def arrow(points: Sequence[tuple[int, int]], colour: str = BLUE) -> list[str]:
 
 
 def labelled_arrow(start: int, end: int, y: int, words: str, colour: str) -> list[str]:
-    """A level arrow with a text above its middle; a halo keeps lines from running through the text."""
+    """A horizontal arrow with a text above its middle; a halo keeps lines from running through the text."""
     label = text((start + end) / 2, y - 6, words, INK, text_anchor="middle", **HALO)
     return [*arrow([(start, y), (end, y)], colour), label]
 

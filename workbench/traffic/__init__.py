@@ -1,1 +1,1 @@
-"""Traffic over the wire: the trace, its pictures, HAR, and evidence about the provider in recordings."""
+"""HTTP traffic: the trace, its pictures, HAR files, and evidence about the provider in recordings."""

@@ -185,7 +185,7 @@ def _late_after_all(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _accounts(traffic: Sequence[ObservedCall]) -> Readings:
-    """Counts the accounts that get a token; a single rejected account may be misspelled, and shows nothing."""
+    """Reads how many accounts can get a token. One rejected account is no evidence: it may be misspelled."""
     asked = [call for call in traffic if call.id == "issueToken" and call.asked.get("email")]
     known = {str(call.asked["email"]): call.place for call in asked if call.ok}
     refused = {str(call.asked["email"]): call.place for call in asked if call.status == HTTPStatus.UNAUTHORIZED}
@@ -427,7 +427,7 @@ class Evidence(Tabular):
 
     @property
     def values(self) -> dict[str, Value]:
-        """Row → the value that was shown; rows without such a value are missing."""
+        """Name of a register row → the value that the traffic shows; rows whose value it does not show are missing."""
         return {finding.gap.name: finding.value for finding in self.findings if finding.value is not None}
 
     @property

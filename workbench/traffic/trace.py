@@ -32,11 +32,11 @@ from workbench.visible import visible
 
 Rows: TypeAlias = list[dict[str, Any]]
 PAGE: Final = 500
-"""Rows read at a time."""
+"""The number of rows to read at a time."""
 _FOLLOWS: Final = "<p>This is a record. <code>bench.console()</code> shows payments as they happen.</p>"
 _NOTHING: Final = "No payment was made yet."
 _LISTED: Final = 10
-"""The most payments in a saved console."""
+"""The most payments that a saved console lists."""
 _LIST: Final = (TIME, Column("amount", numeric=True), "description", "status", "customer", "payment")
 _CODES: Final = {re.compile(re.sub(r"{\w+}", "[^:]+", kind.name)): kind.code for kind in CHART}
 _BODY_OF: Final[Mapping[str, Callable[[dict[str, Any]], str]]] = {
@@ -46,15 +46,15 @@ _COLUMNS = ("seq", TIME, "kind", "what", "result")
 
 
 def rows_of(reported: Iterable[wire.TraceRow]) -> Rows:
-    """The sandbox's trace rows as dicts, whose fields a notebook reads by name."""
+    """The sandbox's trace rows as dicts."""
     return [structs.asdict(row) for row in reported]
 
 
 class PagedRows(Sequence["dict[str, Any]"]):
-    """The rows of a sandbox's trace up to now: holds the latest rows, and reads the others page by page when needed.
+    """The rows of a sandbox's trace up to now; keeps the latest rows, and reads others page by page when needed.
 
-    `ask` asks for a page by the fields of `wire.TraceQuery`; `filters` are values of `kind` and `payment`. Rows whose
-    `seq` is above `until` are left out.
+    `ask` requests a page by the fields of `wire.TraceQuery`; `filters` has values of `kind` and `payment`. Rows with a
+    `seq` above `until` are left out.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class PagedRows(Sequence["dict[str, Any]"]):
     @overload
     def __getitem__(self, place: slice) -> Rows: ...
     def __getitem__(self, place: int | slice) -> dict[str, Any] | Rows:
-        """A row, or a list of rows. Raises NotFound: a reset has deleted the rows."""
+        """The row at an index, or the rows of a slice. Raises NotFound: a reset has deleted the rows."""
         if isinstance(place, slice):
             return [self[at] for at in range(*place.indices(self.total))]
         place = range(self.total)[place]
@@ -100,7 +100,7 @@ AnyRows: TypeAlias = Rows | PagedRows
 
 
 class Exchange:
-    """One HTTP request and its response, as sent, with keys and numbers masked. The repr shows controls as symbols."""
+    """An HTTP request and its response as sent, with keys and numbers masked; in the repr, controls are symbols."""
 
     def __init__(self, row: dict[str, Any], base_url: str = "") -> None:
         self._row = row
@@ -125,7 +125,7 @@ class Exchange:
 
     @property
     def python(self) -> str:
-        """The call in Python; you fill in the masked values."""
+        """The call in Python; masked values are left for you to fill in."""
         return self._snippet.python
 
     @property
@@ -139,7 +139,7 @@ class Exchange:
         return self._snippet.curl
 
     def unmasked(self, number: str) -> "Exchange":
-        """The call with the customer's whole number, which the sandbox does not keep, so that it can be sent again.
+        """The call with the customer's whole number, which the sandbox does not keep, so that you can send it again.
 
         Raises InvalidRequest: the number is not in this call.
         """
@@ -184,8 +184,8 @@ _T: Final = (
 class TAccounts:
     """T-accounts made from rows of postings (`account`, `code`, `side`, `amount_minor`, `currency`, `number`).
 
-    Each amount has its entry's number beside it, written by the pattern `entry`. A title and `notes` come before the
-    accounts, and the sums of both sides after them.
+    Beside each amount is the number of its entry, in the format `entry`. A title and `notes` come before the accounts,
+    and the sums of both sides after them.
     """
 
     def __init__(
@@ -197,9 +197,9 @@ class TAccounts:
 
     @property
     def _sums(self) -> str:
-        """The sums of both sides by currency, as text.
+        """The totals of both sides by currency, as text.
 
-        Without postings, a sentence that says so, unless `notes` explain it.
+        If there are no postings, a sentence about that, unless `notes` explain it.
         """
         if not self._accounts:
             return "" if self._notes else "(no postings yet)"
@@ -213,7 +213,7 @@ class TAccounts:
 
     @property
     def html(self) -> str:
-        """The accounts as tables in the form of a T."""
+        """The accounts as HTML tables in the form of a T."""
         made = f"{_T}<p><strong>{escape(self._title)}</strong></p>" if self._title else _T
         made += f"<div>{'<br>'.join(map(escape, self._notes))}</div>" if self._notes else ""
         for account in self._accounts:
@@ -238,12 +238,12 @@ class TAccounts:
 
 
 def _title_of(account: TAccount) -> str:
-    """An account's code, name and currency."""
+    """The code, name and currency of an account."""
     return visible(f"{account.code} {account.account} ({account.currency})")
 
 
 def _lines_of(account: TAccount) -> Iterator[tuple[str, ...]]:
-    """The debit and the credit in each line of an account, and in the last line its balance."""
+    """Yields the debit and the credit of each line of an account, and last its balance."""
     sides = (
         [f"{posting.entry}  {posting.money.plain}" for posting in side] for side in (account.debits, account.credits)
     )
@@ -252,7 +252,7 @@ def _lines_of(account: TAccount) -> Iterator[tuple[str, ...]]:
 
 
 class Exchanges(Sequence[Exchange]):
-    """The calls of a trace, each as raw request and response."""
+    """The calls of a trace, each as request and response."""
 
     def __init__(self, rows: AnyRows, base_url: str) -> None:
         self._rows, self._base_url = rows, base_url
@@ -274,7 +274,7 @@ class Exchanges(Sequence[Exchange]):
 
 
 def saved_console(control: SandboxControl) -> Saved:
-    """The console as a record: the latest payments, and the trace of the newest payment."""
+    """A record of the console: the latest payments, and the trace of the newest one."""
     found = control.payments(limit=str(_LISTED)).data
     if not found:
         return Saved(_NOTHING, f"<p>{_NOTHING}</p>")
@@ -301,11 +301,11 @@ font:13px/1.45 {svg.FONT};font-variant-numeric:tabular-nums}}
 .wb-saved details{{margin-top:8px;overflow-x:auto}}.wb-saved summary{{cursor:pointer;color:var(--wb-blue)}}
 @container (max-width:559px){{.wb-saved .wide{{display:none}}.wb-saved .tight{{display:block}}}}
 </style>"""
-"""CSS with the console's colours and type in the page's colour scheme; the page's width chooses the diagram's shape."""
+"""CSS with the console's colours and fonts in the page's colour scheme; the page's width decides the diagram."""
 
 
 class Trace(Tabular, Sequence["dict[str, Any]"]):
-    """A snapshot of all that happened, row by row. A notebook that displays the trace keeps a record: see `saved`.
+    """A snapshot of everything that happened, row by row. A notebook that displays it keeps a record: see `saved`.
 
     A row has `seq`, `at`, `kind` (call, screen, entry, webhook), `payment`, `what`, `result`, `detail`.
     """
@@ -315,11 +315,11 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
         self._base_url = base_url
 
     def for_(self, payment: str) -> "Trace":
-        """The rows of one payment, by the id of its intent, its charge or its refund, or the rows of one payout."""
+        """The rows of one payment, by the id of its intent, charge or refund; or the rows of a payout, by its id."""
         return self._with(_chosen(self._rows, "payment", payment))
 
     def only(self, *kinds: str) -> "Trace":
-        """The rows of some kinds. Raises ValueError: no such kind."""
+        """The rows of these kinds. Raises ValueError: there is no such kind."""
         if unknown := set(kinds) - set(wire.KINDS):
             message = f"kinds are {', '.join(wire.KINDS)}, not {', '.join(sorted(unknown))}"
             raise ValueError(message)
@@ -327,7 +327,7 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
 
     @property
     def exchanges(self) -> Exchanges:
-        """The calls, each as raw request and response; the last is `exchanges[-1]`."""
+        """The calls, each as request and response; the last one is `exchanges[-1]`."""
         return Exchanges(_chosen(self._rows, "kind", wire.CALL), self._base_url)
 
     @property
@@ -356,7 +356,7 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
         return Saved("\n\n".join(texts), f'<div class="wb-saved">{drawn}</div>')
 
     def save(self, file: str | Path) -> None:
-        """Write the calls and webhooks as HAR 1.2, secrets masked: for browsers' tools, `fit` and `check-live`.
+        """Write the calls and webhooks as HAR 1.2 with secrets masked, for browser tools, `fit` and `check-live`.
 
         Raises TrafficRefused: the file cannot be written.
         """
@@ -395,10 +395,10 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _chosen(rows: AnyRows, name: str, value: str) -> AnyRows:
-    """The rows of the kinds (separated by commas) or of the payment in `value`; `name` is `kind` or `payment`.
+    """The rows with the kinds (separated by commas) or the payment in `value`; `name` is `kind` or `payment`.
 
-    Filters the held rows if all rows are held, `value` is empty, or `name` has been filtered before; otherwise asks the
-    sandbox for the filtered rows.
+    Filters the rows in memory if these are all rows, if `value` is empty, or if `name` was filtered before; otherwise
+    requests the filtered rows from the sandbox.
     """
     if isinstance(rows, PagedRows) and len(rows) > len(rows.latest) and value and name not in rows.filters:
         return PagedRows(rows.ask, {**rows.filters, name: value}, rows.latest[-1]["seq"])
@@ -417,7 +417,7 @@ def _filtered(rows: AnyRows, name: str, value: str) -> Rows:
 
 
 def _accounts_of(entries: Rows) -> TAccounts:
-    """The accounts of some entries, below the entries' names."""
+    """The T-accounts of these entries, below the entries' names."""
     postings = [
         {
             "account": account, "side": side, "amount_minor": minor, "currency": currency, "number": place,

@@ -1,7 +1,7 @@
 """Compares a ledger with the statements of an operator or a bank for the same accounts.
 
-A run reads both sides, applies the rules, and builds the frames of the result. The rules are written once, as SQL that
-both DuckDB and Spark run.
+A run reads both sides, applies the rules, and builds the frames of the result. The rules exist once, as SQL for both
+DuckDB and Spark.
 
 >>> reconcile("ledger.parquet", "statement.parquet").breaks  # doctest: +SKIP
 """
@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from workbench.analysis.break_codes import BUCKETS, CODES, MATCHED, TIMING, has_key
 from workbench.analysis.frames import day_number, day_of, frame, untyped
-from workbench.analysis.phone_key import OF, key_from, refuse_another
+from workbench.analysis.phone_key import HASH_SEPARATOR, key_from, refuse_another
 from workbench.analysis.reconcile import carry_forward as carrying  # parameters of `reconcile` have the modules' names
 from workbench.analysis.reconcile import decisions as deciding
 from workbench.analysis.reconcile import proof
@@ -56,7 +56,7 @@ __all__ = ["BUCKETS", "CODES", "CarryForward", "Reconciliation", "Tolerance", "r
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Reconciliation(Reconciled):
-    """A ledger compared with statements. Every row of both is in `matches` or is part of a break.
+    """A ledger compared with statements. Every row of either side is in `matches` or part of a break.
 
     Amounts are minor units with their currency beside them; the columns are declared in `analysis.shapes`.
     Use it as a context manager, or `close` it, to release the rows that the engine holds.
@@ -68,7 +68,7 @@ class Reconciliation(Reconciled):
 
     @cached_property
     def carry_forward(self) -> CarryForward:
-        """The open rows and closings that the next run takes; worked out when it is first asked for."""
+        """The open rows and the closing days that the next run starts from; computed on first use."""
         made, told = self._carry_forward(), self.signatures._asdict()
         if not any(self.signatures):
             return made
@@ -78,12 +78,12 @@ class Reconciliation(Reconciled):
 
     @property
     def headline(self) -> str:
-        """The outcome in one or two sentences."""
+        """The result in one or two sentences."""
         return captions.headline(self)
 
     @property
     def is_clean(self) -> bool:
-        """True if all open breaks are `timing`: the next days may bring the other row."""
+        """True if every open break is `timing`: its other row may follow in the next days."""
         return bool((self.breaks["code"] == TIMING).all())
 
     @property
@@ -93,14 +93,14 @@ class Reconciliation(Reconciled):
 
     @property
     def sign_off(self) -> str:
-        """A text: who decided what, the SHA-256 of inputs, layouts, decisions and rules, preparer and reviewer."""
+        """Text to sign off: who decided what, the SHA-256 of inputs, layouts, decisions and rules, and who signed."""
         return deciding.sign_off(self.decided, self.decisions, self.inputs, self.signatures)
 
     @property
     def decided(self) -> pd.DataFrame:
         """The id, variance_minor, verdict, who and rule of each break that a person or a rule has decided.
 
-        Both breaks that are still open and breaks that the decision closed.
+        These are open breaks with a decision, and breaks that a decision closed.
         """
         names, applied = ["id", "variance_minor", "verdict", "who", "rule"], self.decisions["state"] == deciding.APPLIED
         closed = self.closed[self.closed["id"].isin(self.decisions.loc[applied, "break"]) | self.closed["rule"].isna()]
@@ -108,26 +108,24 @@ class Reconciliation(Reconciled):
         return pd.concat([part[names].astype({"rule": "string"}) for part in (open_, closed)], ignore_index=True)
 
     def sign(self, *, prepared_by: str = "", reviewed_by: str = "", on: date | None = None) -> "Reconciliation":
-        """Returns the result signed by its preparer, its reviewer or both, `on` a day: today by default.
+        """Returns the result signed by the preparer, the reviewer or both, on the day `on` (default: today).
 
-        Raises ReconcileRefused: one person would review what the same person prepared.
-
-        >>> result.sign(prepared_by="Ann").sign(reviewed_by="Ben").to_excel("january.xlsx")  # doctest: +SKIP
+        Raises ReconcileRefused: preparer and reviewer are the same person.
         """
         made = self.signatures.signed(prepared_by, reviewed_by, on or datetime.now(LUSAKA).date())
         return replace(self, signatures=made)
 
     def decide(self, path: Path | str = "decisions.csv", *, who: str = "") -> deciding.DecisionTable:
-        """A table to decide the open breaks in JupyterLab; a script calls its `decide(id, verdict, why=…)`.
+        """A table for deciding the open breaks in JupyterLab; in a script, call its `decide(id, verdict, why=…)`.
 
-        `who` decides; `path` is the file that is written, and read with `reconcile(decisions=path)`.
-        Raises ReconcileRefused: `path` does not end in .csv, or the file exists and cannot be used.
+        `who` is the person who decides. Decisions are written to `path`; a later `reconcile(decisions=path)` reads
+        them. Raises ReconcileRefused: `path` does not end in .csv, or the file exists and cannot be used.
         """
         return deciding.DecisionTable(self.breaks, Path(path), who, self.suggestions)
 
     @property
     def rates(self) -> pd.DataFrame:
-        """For each account the matched shares of this period's rows and of their net value, from 0 to 1."""
+        """For each account, the matched shares of this period's rows and of their net value, from 0 to 1."""
         counts = ["matched", "rows", "agreed", "value"]
         made = [(line.account, *line.of_period, *line.value_of_period) for line in sums_by_account(self)]
         sums = pd.DataFrame(made, columns=["account", *counts]).groupby("account", as_index=False).sum()
@@ -136,11 +134,11 @@ class Reconciliation(Reconciled):
         return sums[["account"]].assign(**shares)
 
     def to_excel(self, path: Path | str, *, matches: bool = False) -> None:
-        """Write a workbook: the reconciliation and what to do, then breaks, summary, ageing, proof and inputs.
+        """Write a workbook: the reconciliation with the next steps, then breaks, summary, ageing, proof and inputs.
 
-        Suggestions and closed breaks follow if there are any, and with `matches` every row that agrees.
-        Amounts are numbers in major units, and their totals formulas. The same results are the same bytes.
-        Raises ReportRefused: a figure has more than 15 digits, or the file cannot be written.
+        Suggestions and closed breaks follow if there are any; with `matches`, also every matched row. Amounts are
+        numbers in major units, and their totals formulas. Equal results give identical bytes. Raises ReportRefused: a
+        figure has more than 15 digits, or the file cannot be written.
         """
         from workbench.analysis.report.workbook import write_workbook
 
@@ -152,10 +150,10 @@ class Reconciliation(Reconciled):
     ) -> pd.DataFrame:  # fmt: skip
         """The lines (columns JOURNAL) of a balanced entry for each decision that changes the books.
 
-        With `path`, they are written as a .csv file too. `form` is `general`, `sage`, `xero` or `quickbooks`;
-        `accounts` gives the codes of your books, such as `{"charges": "7901"}`, and `on` the day of all entries instead
-        of each break's own. Raises ReportRefused: there is no such form or account, or the file cannot be written in
-        it.
+        With `path`, they are also written to a .csv file. `form` is `general`, `sage`, `xero` or `quickbooks`;
+        `accounts` gives the codes of your books, such as `{"charges": "7901"}`; `on` is the date of all entries, by
+        default the date of each break. Raises ReportRefused: there is no such form or account, or the file cannot be
+        written.
         """
         from workbench.analysis.report import outputs
 
@@ -298,13 +296,14 @@ def _read(run: Run, tolerance: Tolerance, *, skips_settled: bool) -> None:
     named = " ".join(f"when {engine.text(name)} then {most}" for name, most in days.items())
     most = max(days.values())
     apart = f"case account {named} end" if len({*days.values()}) > 1 else f"{most}"
-    run.allowed = Allowed(tolerance.amount_minor, tolerance.fee_minor, apart, most)
+    by_amount = {name for name, rules in run.rules.items() if any(rule.has_window for rule in rules)}
+    run.allowed = Allowed(tolerance.amount_minor, tolerance.fee_minor, apart, most, by_amount)
     run.ledger = carrying.ledger_read(engine, run.everything, run.carried, run.key)
     if not run.carried.is_first:
         theirs = engine.keep(both(theirs, carrying.rows_open(engine, run.carried, STATEMENT)))
         run.rows = {LEDGER: run.ledger.again, STATEMENT: theirs}
         run.totals = {side: proof.totals(engine, run.rows[side]) for side in SIDES}
-        run.rows[STATEMENT] = _without_settled(run, theirs, skips_settled=skips_settled)
+        run.rows[STATEMENT] = _marked_settled(run, theirs, skips_settled=skips_settled)
     run.closing = {account: proof.last_day(run, account) for account in run.accounts}
 
 
@@ -328,11 +327,11 @@ def _rules(run: Run) -> dict[str, MatchRules]:
     return rules
 
 
-def _without_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
-    """All rows of the statement; the column `was` is `matched` for each line that an earlier run settled.
+def _marked_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
+    """All rows of the statements; `was` is `matched` in each line that an earlier run settled, which this run skips.
 
-    A settled line agrees with one of the ledger's closed rows, or is in the carry-forward as settled (columns TOLD).
-    Raises ReconcileRefused: there are settled lines, and `skips_settled` is false.
+    A settled line agrees with a ledger row that is closed, or the carry-forward lists it (columns TOLD). Raises
+    ReconcileRefused: there are settled lines, and `skips_settled` is false.
     """
     engine, ends, told = run.engine, run.carried.ends, run.carried.told
     last = told.groupby("account")["business_date"].max().map(day_number).to_dict()
@@ -344,7 +343,7 @@ def _without_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
     found = classify(engine, sides, dict.fromkeys(SIDES, 0), run.allowed, carried=False, overlaps=True)
     lines = found.settled_lines()
     if len(told):
-        before = carrying.told_before(engine, again, told)
+        before = carrying.settled_before(engine, again, told)
         lines = both(lines, f"(select {listed(LINE)}, 1 as lines from {before})")
     lines = engine.keep(f"(select {listed(LINE)}, max(lines) as lines from {lines} group by {listed(LINE)})")
     if not skips_settled:
@@ -372,9 +371,9 @@ def _result(run: Run, found: Broken) -> Reconciliation:
     gone, rows = rows.filter(pc.is_valid(rows["group"])), rows.filter(pc.is_null(rows["group"]))
     opened, proven = shown[~done].reset_index(drop=True), frame(lines, PROOF)
     kept = deciding.carried_on(decisions, shown.loc[done, "id"], run.brought.decisions)
-    by_rule = Counter(sorted(rule for rule in found.settled["rule"].to_pylist() if rule != KEY))
+    by_rule = Counter(sorted(rule for _, rule in found.matched.elements() if rule != KEY))
     later = run.classified.settled_later(run.engine, run.ends_before(STATEMENT))
-    settled = carrying.lines_told(run.carried, found.settled, gone, later)
+    settled = carrying.lines_settled(run.carried, found.settled, gone, later)
     waiting = carrying.carried_rows(rows, run.closing)
     carried = cache(partial(_carried, run, rows, lines, kept, settled, waiting))
     # What `read_ledger` read stays as it is. Any other ledger may change, or end with its session.
@@ -416,9 +415,10 @@ def _carried(
     run: Run, rows: pa.Table, lines: Sequence[Mapping[str, Any]], decisions: pd.DataFrame, told: pd.DataFrame,
     opened: tuple[pd.DataFrame, int],
 ) -> CarryForward:  # fmt: skip
-    """The carry-forward; `told` has the statement lines that are settled (columns TOLD).
+    """The carry-forward; `told` has the settled statement lines (columns TOLD).
 
-    `opened` has the open rows (columns CARRIED), and the number of those whose numbers the next run cannot compare.
+    `opened` has the open rows (columns CARRIED), and the number of those whose customer's number the next run cannot
+    compare.
     """
     kept, unkeyed = opened
     closed = [
@@ -442,7 +442,7 @@ def _carried(
 
 
 def _inputs(run: Run) -> pd.DataFrame:
-    """The ledger, statements, carry-forward, layouts, decisions and rules, as a frame with the columns INPUTS."""
+    """A frame (columns INPUTS) of the run's ledger, statements, carry-forward, layouts, decisions and rules."""
     inputs, carried = run.inputs, run.brought
     counted, good = (sum(line[name] for line in run.totals[LEDGER]) for name in ("rows", "good"))
     none = (None, None, None)
@@ -470,17 +470,17 @@ def _inputs(run: Run) -> pd.DataFrame:
 
 
 _FAR = 31
-"""A note warns of a gap before a file's last day that exceeds these days and the span of all earlier days."""
+"""The least gap before a file's last day, in days, of which a note warns, if it also exceeds the span of other days."""
 
 
 def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yields notes in this order: on matches without a key, on days, on balances, on late rows, and on phones.
+    """Yields the notes of the result: on matches without a key, days, balances, late rows, and customers' numbers.
 
     `lines` are the rows of the proof.
     """
     books, closing, files = run.inputs.ledger.read_from, run.closing, run.inputs.reported.values()
     names = books.account_names if books else {}
-    yield from _matched(run.rules, found.settled, names)
+    yield from _matched(run.rules, found.matched, names)
     ruled_for = dict.fromkeys([*run.decided.match, *(rule.account for rule in run.decided.rules if rule.account)])
     if idle := [name for name in ruled_for if not any(fnmatchcase(account, name) for account in run.accounts)]:
         yield f"No account here is named {' or '.join(idle)}, as a rule says; there are {', '.join(run.accounts)}."
@@ -508,7 +508,7 @@ def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Itera
     if run.key.made:
         yield f"{run.key.made} did not exist; it is a new key for customers' numbers. Give it in every later run."
     hashes: list[str] = run.brought.rows["phone_hash"].dropna().tolist()
-    if other := sum(bool(hashed) and not hashed.startswith(run.key.id + OF) for hashed in hashes):
+    if other := sum(bool(hashed) and not hashed.startswith(run.key.id + HASH_SEPARATOR) for hashed in hashes):
         text = f"The customers' numbers of {captions.counted(other, 'row')} brought forward cannot be compared"
         yield f"{text}: another key was used then. {carrying.GIVE_THE_KEY}"
     elif found.unsure:
@@ -516,22 +516,23 @@ def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Itera
         yield f"{text}, but the numbers cannot be compared. {carrying.GIVE_THE_KEY}"
 
 
-def _matched(rules: Mapping[str, MatchRules], settled: pa.Table, names: Mapping[str, str]) -> Iterator[str]:
+def _matched(
+    rules: Mapping[str, MatchRules], matched: Counter[tuple[str, str]], names: Mapping[str, str]
+) -> Iterator[str]:
     """Yields a note for each account whose rules matched pairs without a key: the number of pairs by each rule.
 
-    `settled` has the pairs that rules matched, `names` the books' names of accounts. An account whose statement has no
-    keys, and for which no rules are declared, has a note even without such pairs.
+    `matched` counts the pairs by account and rule; `names` is account → its name in the user's books. An account whose
+    statement has no keys, and for which no rules are declared, has a note even without such pairs.
     """
-    counted = Counter(zip(settled["account"].to_pylist(), settled["rule"].to_pylist(), strict=True))
     for account, declared in rules.items():
         told = [
             f"{many:,} by {rule.name}{' alone' if rule.on == (AMOUNT,) else ''}"
-            for rule in declared[1:] if (many := counted[account, rule.name])
+            for rule in declared[1:] if (many := matched[account, rule.name])
         ]  # fmt: skip
         called = names.get(account, account)
         # The default itself: rules that somebody declared need no hint on how to declare them.
         if declared is WITHOUT_KEYS:
-            many = counted[account, declared[-1].name]
+            many = matched[account, declared[-1].name]
             yield (
                 f"The statement of {called} has no keys, so its rows are matched by {declared[-1].name} alone: "
                 f"{captions.counted(many, 'pair')}. Another rule is declared with match, in its layout."
@@ -541,9 +542,9 @@ def _matched(rules: Mapping[str, MatchRules], settled: pa.Table, names: Mapping[
 
 
 def _far(file: Statement, closing: int | None) -> Iterator[str]:
-    """Warns if the books close on a lone day long after all others: its year may be mistyped.
+    """Yields a warning if the last day, on which the books close, is long after all others: its year may be mistyped.
 
-    `closing` is the closing day, counted from 1970; None if there is none.
+    `closing` is the account's closing day, counted from 1970; None if the account has none.
     """
     before, told = proof.before_gap(file, _FAR), file.days
     if before is not None and closing == (last := max(told)):

@@ -8,7 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
@@ -19,7 +19,15 @@ from workbench.analysis import break_codes as codes
 from workbench.analysis.frames import arranged, day_of, typed, untyped, with_column
 from workbench.analysis.phone_key import PhoneKey
 from workbench.analysis.reconcile.carry_forward import TOO_LATE, CarryForward
-from workbench.analysis.reconcile.classify import ONE_SIDED, TOLERATED, bare_in_sql, firsts, with_codes
+from workbench.analysis.reconcile.classify import (
+    ONE_SIDED,
+    TOLERATED,
+    bare_in_sql,
+    firsts,
+    has_parts,
+    parts_of,
+    with_codes,
+)
 from workbench.analysis.reconcile.engines import (
     NULL,
     UNIT,
@@ -33,7 +41,7 @@ from workbench.analysis.reconcile.engines import (
     texts_of,
 )
 from workbench.analysis.reconcile.inputs import ANY_DAY, GROUP, LEDGER, OF_SIDE, OWN, PREFIX, ROW, SHARED, STATEMENT
-from workbench.analysis.reconcile.matching import PARTNERS_BY, Found, Pairs, found_among
+from workbench.analysis.reconcile.matching import PARTNERS_BY, Pairs, Partners, match_without_keys
 from workbench.analysis.reconcile.proof import Run, limit_of, period_of
 from workbench.analysis.rules import Rule
 from workbench.analysis.shapes import BREAK, CARRIED, Columns
@@ -44,36 +52,40 @@ from workbench.domain.phones import mask_column
 _PAIR: Columns = {
     "account": "string", "g": "string", "code": "string", "rows": "int64", "grouped": "bool",
     **{f"{prefix}{name}": ROW[name] for prefix in PREFIX.values() for name in OF_SIDE},
+    **{f"{prefix}parts": "string" for prefix in PREFIX.values()},
     "reversed_entry": "string", "reversed_signed": "int64", "fits": "string",
 }  # fmt: skip
 """A ledger row beside its statement row. The missing side's columns are null.
 
-Each side has the columns OF_SIDE as `l_…` and `s_…`. A `grouped` pair has the first row of each side, with the side's
-sum as `signed`. For a reversal on the statement, `reversed_entry` and `reversed_signed` are the ledger entry that the
-row reverses and its effect. `fits` says by which fields a row has candidates, and names them.
+The columns OF_SIDE and `parts` (see classify) stand twice: as `l_…` for the ledger, as `s_…` for the statement. A
+`grouped` pair has the first row of each side, with the side's sum as `signed`. For a reversal on the statement,
+`reversed_entry` and `reversed_signed` are the ledger entry that the row reverses and its effect. `fits` is a text: the
+fields by which a row has candidates, and their names.
 """
 _BROKEN: Columns = {
     **dict.fromkeys(("side", "account", "code"), "string"), "place": "int64", "first": "bool",
-    **{name: ROW[name] for name in OF_SIDE},
+    **{name: ROW[name] for name in OF_SIDE}, "parts": "string",
 }  # fmt: skip
 _TEXTS_AT_ONCE = 20_000
-"""The most pairs whose texts are made at a time."""
+"""The most pairs for which texts are built at a time."""
 
 
 class Broken(NamedTuple):
     """The outcome of matching.
 
     `breaks` has the columns BREAK, in an order that depends only on its rows. `rows` has each row of either side that
-    is part of a break (columns _BROKEN), with its narrative, the day `since` which it is carried, and the place of its
-    break in `breaks`. `settled` has two kinds of pairs that are no breaks, each with its `rule`: those that a rule
-    without a key matched, and bookings that came late (rule `key`). `tolerated` is account → the sum of the differences
-    within the tolerance. `unsure` counts the rows that have no partner only because their customers' numbers cannot be
-    compared.
+    is part of a break (columns _BROKEN), with its narrative, the day `since` which it is carried forward, and as
+    `place` the index of its break in `breaks`. `settled` has two kinds of pairs that are no breaks, each with its
+    `rule` and `group`: pairs that a rule without a key matched, and pairs that the ledger booked late (rule `key`); a
+    fee on a line of its own has a row of its own there. `matched` counts these pairs by account and rule. `tolerated`
+    is account → the sum of the differences within the tolerance. `unsure` counts the rows that have no partner only
+    because their customers' numbers cannot be compared.
     """
 
     breaks: pd.DataFrame
     rows: pa.Table
     settled: pa.Table
+    matched: Counter[tuple[str, str]]
     tolerated: Counter[str]
     unsure: int
 
@@ -91,22 +103,36 @@ def breaks_of(run: Run) -> Broken:
     pairs = pairs.append_column("place", pa.array(range(len(pairs)), pa.int64()))
     rows = _hashed(_rows_of(pairs, members), run.key)
     # The texts are looked up last: in the join of ten million rows they would weigh more than all compared columns.
-    texts, since = _said(run, rows.rename_columns([_REPORTED.get(name, name) for name in rows.column_names]))
+    texts, since = _masked_texts(run, rows.rename_columns([_REPORTED.get(name, name) for name in rows.column_names]))
     for name, column in {**texts, "since": since}.items():
         rows = rows.append_column(name, column)
     pairs, rows = _without_charges(pairs, rows, run.decided.rules)
     breaks, places = _frame(run, pairs, rows)
     rows = with_column(rows, "place", pc.index_in(rows["place"], places))
     tolerated = summed(let_pass["account"], pc.subtract(let_pass["l_signed"], let_pass["s_signed"]))
-    return Broken(breaks, rows, settled, tolerated, unsure)
+    matched = Counter(zip(settled["account"].to_pylist(), settled["rule"].to_pylist(), strict=True))
+    return Broken(breaks, rows, _with_parts(settled), matched, tolerated, unsure)
+
+
+def _with_parts(settled: pa.Table) -> pa.Table:
+    """The pairs with their `group`; of a payment and its fee on two lines, the second line follows as a row alone."""
+    keys = (settled[name].fill_null("") for name in ("l_key", "l_entry", "s_key"))
+    settled = settled.append_column("group", pc.binary_join_element_wise(*keys, " "))
+    is_split = has_parts(settled)
+    names = [name for name in OF_SIDE if name != "fee"]
+    made = []
+    for pair in settled.filter(is_split).to_pylist():
+        for lines in zip_longest(*(parts_of(pair, prefix) for prefix in PREFIX.values()), fillvalue={}):
+            both = zip(PREFIX.values(), lines, strict=True)
+            made.append(pair | {f"{prefix}{name}": line.get(name) for prefix, line in both for name in names})
+    return pa.concat_tables([settled.filter(pc.invert(is_split)), pa.Table.from_pylist(made, settled.schema)])
 
 
 def _open_pairs(run: Run) -> tuple[pa.Table, pa.Table, pa.Table, int]:
-    """Returns the open and tolerated pairs, the rows of the groups among these pairs, the settled pairs, and a count.
+    """Returns open and tolerated pairs, the rows of grouped pairs, the settled pairs, and a number of rows.
 
-    The count is of the rows without a partner only because their customers' numbers cannot be compared.
-
-    Millions of pairs may be open, so the intermediate tables are freed when this function returns.
+    The number counts rows that have no partner only because their customers' numbers cannot be compared. Millions of
+    pairs may be open; the intermediate tables are freed when this function returns.
     """
     classified = run.classified
     batched = pc.greater(classified.members["batches"], 0)
@@ -127,26 +153,26 @@ def _open_pairs(run: Run) -> tuple[pa.Table, pa.Table, pa.Table, int]:
     waiting = _with_reversed(run, waiting).sort_by([(name, "ascending") for name in _ORDER])
     problems = {f"{prefix}problem": _misdated(run, waiting, prefix) for prefix in PREFIX.values()}
     is_misdated = pc.or_(*map(pc.is_valid, problems.values()))
-    partners = found_among(
+    partners = match_without_keys(
         waiting,
         run.rules,
-        lambda lines: _said(run, _lines_of(lines))[0]["description"].to_pylist(),
+        lambda lines: _masked_texts(run, _lines_of(lines))[0]["description"].to_pylist(),
         is_misdated.to_numpy(zero_copy_only=False),
     )
     compared, settled = _settled(run, waiting, partners)
-    proposed = _met(waiting, partners.proposed, codes.WRONG_REFERENCE, PARTNERS_BY)
+    proposed = _paired_rows(waiting, partners.proposed, codes.WRONG_REFERENCE, PARTNERS_BY)
     pairs = pa.concat_tables([found, compared, proposed, _lonely(run, waiting, partners, problems)])
     return pairs, members, settled, partners.unsure
 
 
 def summed(accounts: pa.ChunkedArray, amounts: pa.ChunkedArray) -> Counter[str]:
-    """Account → the sum of its amounts."""
+    """Account → the sum of its values in `amounts`."""
     sums = pa.table({"account": accounts, "amount": amounts}).group_by("account").aggregate([("amount", "sum")])
     return Counter(dict(zip(sums["account"].to_pylist(), sums["amount_sum"].to_pylist(), strict=True)))
 
 
 _ORDER = ("account", "l_day", "s_day", "s_source", "s_no", "l_no", "l_entry", "l_key", "s_key")
-"""The columns that sort rows without a partner: only their contents and places decide."""
+"""The columns that sort rows without a partner, so that their order depends only on the rows and not on the engine."""
 
 
 _pairs = partial(shaped, _PAIR)
@@ -157,11 +183,14 @@ def _columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
 
 
 def _alone(rows: pa.Table, code: Mapping[str, str], **more: object) -> pa.Table:
-    """Pairs of rows without a partner, each with the code of its side; `more` has values for other columns of _PAIR."""
+    """Turns rows without a partner into pairs with one side; `code` is side → code.
+
+    `more` has values for other columns of _PAIR.
+    """
     made = []
     for side, prefix in PREFIX.items():
         mine = rows.filter(pc.equal(rows["side"], side))
-        shown = {f"{prefix}{name}": mine[name] for name in OF_SIDE}
+        shown = {f"{prefix}{name}": mine[name] for name in (*OF_SIDE, "parts") if name in mine.column_names}
         usual = {"rows": 1, "grouped": False, "g": mine["g"]}
         made.append(_pairs(len(mine), account=mine["account"], code=code[side], **shown, **{**usual, **more}))
     return pa.concat_tables(made)
@@ -175,7 +204,7 @@ def _compared(found: pa.Table) -> pa.Table:
 
 
 def _groups(members: pa.Table) -> pa.Table:
-    """A pair for each group, with the sums of its sides. A row whose key is the batch's name is a member too."""
+    """One pair for each group of `members`, with the sum of each side."""
     firsts = {}
     for side, prefix in PREFIX.items():
         mine = members.filter(pc.and_(pc.equal(members["side"], side), members["first"]))
@@ -190,10 +219,11 @@ def _groups(members: pa.Table) -> pa.Table:
 
 
 def _misdated(run: Run, waiting: pa.Table, prefix: str) -> pa.Array:
-    """The reason why each row's date on this side is impossible; null if it is possible or there is no row.
+    """For each pair, why the date of its row on the side `prefix` is impossible; null if it is possible or has no row.
 
-    A row of a statement may lie outside of its period by the days allowed between dates. A statement from which rows
-    were carried forward has no first day, since these rows may be older. Any other row may have any day up to `as_of`.
+    A statement row may lie outside of its statement's period by as many days as a pair's dates may differ. A statement
+    with rows that were carried forward has no first day, since these rows may be older. Every other row may have any
+    date up to `as_of`.
     """
     # Old lines may still be open under the name of an earlier statement.
     known, periods = set(run.brought.rows["statement"]), {}
@@ -217,9 +247,10 @@ def _misdated(run: Run, waiting: pa.Table, prefix: str) -> pa.Array:
 
 
 def _with_reversed(run: Run, waiting: pa.Table) -> pa.Table:
-    """The pairs, with `reversed_entry` and `reversed_signed` for each reversal on the statement.
+    """The pairs; each reversal on the statement gets `reversed_entry` and `reversed_signed`.
 
-    They are the entry and the effect of the ledger row whose key the reversal names; null if the ledger has none.
+    These are the entry, and the effect on the account, of the ledger row whose key the reversal names; null if there is
+    no such row.
     """
     asks = pc.if_else(pc.equal(waiting["s_kind"], "reversal"), waiting["s_refers"], None)
     named = pa.table({"account": waiting["account"], "key": asks}).filter(pc.is_valid(asks))
@@ -241,23 +272,23 @@ def _with_reversed(run: Run, waiting: pa.Table) -> pa.Table:
 
 
 def _hashed(rows: pa.Table, key: PhoneKey, prefix: str = "") -> pa.Table:
-    """The rows, with a hash of each customer's whole number that came without a hash.
+    """The rows; each customer's number that is not masked and has no hash gets one.
 
-    `prefix` stands before the columns' names: `l_` or `s_` in pairs, nothing in rows.
+    `prefix` is that of the columns' names: `l_` or `s_` in pairs, empty in rows.
     """
     hashes, phones = (rows[f"{prefix}{name}"] for name in ("phone_hash", "phone"))
     made = mapped(pc.if_else(pc.is_valid(hashes), None, phones), key.hash_of)
     return with_column(rows, f"{prefix}phone_hash", pc.coalesce(hashes, made))
 
 
-def _settled(run: Run, waiting: pa.Table, found: Found) -> tuple[pa.Table, pa.Table]:
-    """Two tables of the pairs that rules matched: pairs with a code; and pairs that are no break, with their `rule`.
+def _settled(run: Run, waiting: pa.Table, found: Partners) -> tuple[pa.Table, pa.Table]:
+    """Two tables of the pairs that rules matched: pairs with a code, and pairs that are no break (with their `rule`).
 
-    A tolerated pair has a code and is no break: it is in both.
+    A tolerated pair is in both tables: it has a code and is no break.
     """
     compared, agreed = [_pairs(0)], [_pairs(0).append_column("rule", pa.array([], pa.string()))]
     for rule, pairs in found.matched:
-        met = _met(waiting, pairs, None)
+        met = _paired_rows(waiting, pairs, None)
         if not rule.has_window:
             days = run.allowed.days if rule.days is None else f"{rule.days}"
             met = with_codes(run.engine, met, _PAIR, run.allowed._replace(days=days))
@@ -268,21 +299,22 @@ def _settled(run: Run, waiting: pa.Table, found: Found) -> tuple[pa.Table, pa.Ta
     return pa.concat_tables(compared), pa.concat_tables(agreed)
 
 
-def _met(waiting: pa.Table, pairs: Pairs, code: str | None, fits: str | None = None) -> pa.Table:
-    """Turns `pairs`, places of ledger and statement rows in `waiting`, into rows with the columns _PAIR.
+def _paired_rows(waiting: pa.Table, pairs: Pairs, code: str | None, fits: str | None = None) -> pa.Table:
+    """Turns `pairs`, indices of ledger and statement rows in `waiting`, into a table with the columns _PAIR.
 
-    All get this `code`, and `fits`, the fields by which their rows are candidates; None leaves the column null.
+    Every pair gets this `code` and this text `fits`; None leaves the column null.
     """
     left, right = (waiting.take(pa.array([both[side] for both in pairs], pa.int64())) for side in (0, 1))
     reported = {name: column for name, column in _columns(right).items() if name.startswith(PREFIX[STATEMENT])}
     return _pairs(len(pairs), **{**_columns(left), **reported, "code": code, "rows": 2, "fits": fits})
 
 
-def _lonely(run: Run, waiting: pa.Table, found: Found, problems: dict[str, pa.Array]) -> pa.Table:
-    """Rule 6: a pair with its code for each row that neither a rule nor a proposal gives a partner.
+def _lonely(run: Run, waiting: pa.Table, found: Partners, problems: dict[str, pa.Array]) -> pa.Table:
+    """Applies rule 6: a pair with a code for each row to which neither a rule nor a proposal gives a partner.
 
-    `problems` has a column per side with what is wrong with a row's date, else null: a row with a problem is invalid.
-    Else the first code that applies counts: ambiguous, reversal, timing, unpaid payout, missing on the other side.
+    `problems` has a column for each side that explains why a row's date is impossible, else null: such a row is
+    invalid. For any other row, the first code that applies counts: ambiguous, reversal, timing, unpaid payout, missing
+    on the other side.
     """
     ours = pc.is_null(waiting["s_no"])
     last = mapped(waiting["account"], lambda account: run.closing[account] - run.cut_off, pa.int64())
@@ -308,7 +340,7 @@ _SORTED = ["account", "business_date", "code", "statement", "line", "key", "entr
 
 
 def _frame(run: Run, pairs: pa.Table, rows: pa.Table) -> tuple[pd.DataFrame, pa.Array]:
-    """The breaks as a frame with the columns BREAK, in order, and for each break the index of its pair in `pairs`.
+    """The breaks as a sorted frame (columns BREAK), and for each break the index of its pair in `pairs`.
 
     `rows` are the rows of the pairs, with their narratives.
     """
@@ -327,7 +359,7 @@ def _frame(run: Run, pairs: pa.Table, rows: pa.Table) -> tuple[pd.DataFrame, pa.
 
 
 def _plain(pairs: pa.Table, run: Run) -> dict[str, pa.ChunkedArray]:
-    """The columns BREAK that follow from those of the pairs, without the texts."""
+    """The columns of BREAK that hold no text, computed from the columns of the pairs."""
     ledger, statement = (pc.is_valid(pairs[f"{prefix}no"]) for prefix in PREFIX.values())
     key, currency = (pc.if_else(statement, pairs[f"s_{name}"], pairs[f"l_{name}"]) for name in ("key", "currency"))
     # A batch is booked under its own name.
@@ -342,6 +374,7 @@ def _plain(pairs: pa.Table, run: Run) -> dict[str, pa.ChunkedArray]:
         pc.subtract(mapped(pairs["account"], run.closing.__getitem__, pa.int64()), day), 0, skip_nulls=False
     )
     theirs = pc.if_else(pc.equal(pairs["s_phone"], ""), None, pairs["s_phone"])
+    fees = (pc.is_valid(pairs[f"{prefix}parts"]).cast(pa.int64()) for prefix in PREFIX.values())
     is_charge = pc.and_(
         pc.equal(pairs["code"], codes.MISSING[STATEMENT]), pc.equal(pairs["s_kind"].fill_null(""), "fee")
     )
@@ -366,19 +399,19 @@ def _plain(pairs: pa.Table, run: Run) -> dict[str, pa.ChunkedArray]:
         "age_days": age,
         "bucket": mapped(age, codes.bucket_of),
         "phone": mapped(pc.coalesce(theirs, pairs["l_phone"]), lambda phone: mask_column(phone) or None),
-        "rows": pairs["rows"],
+        "rows": pc.add(pairs["rows"], pc.add(*fees)),
         "settlement": pc.if_else(is_charge, codes.BOOK_IT.format("fee"), settlements),
     }
 
 
 _CONTENTS = ("key", "batch", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "kind", "refers",
              "state", "problem")  # fmt: skip
-"""A row's own contents: neither its place nor its entry's name, which a second export may change."""
+"""Columns with the contents of a row: not its line or its entry's id, which another export may change."""
 _ROW = "\x1e"
 
 
 def _contents(rows: pa.Table, prefix: str) -> pa.ChunkedArray:
-    """The contents of each row as text, with customers' numbers masked as in the carry-forward."""
+    """The contents of each row as one text; customers' numbers are masked as in the carry-forward."""
     hides: Mapping[str, Callable[[str], str]] = {"phone": mask_column, "problem": mask}
     columns = {name: rows[f"{prefix}{name}"] for name in _CONTENTS}
     columns |= {name: mapped(columns[name], hide) for name, hide in hides.items()}
@@ -387,7 +420,10 @@ def _contents(rows: pa.Table, prefix: str) -> pa.ChunkedArray:
 
 
 def _by_place(rows: pa.Table, texts: pa.ChunkedArray, separator: str, length: int) -> pa.Array:
-    """For each place from 0 to `length` - 1 the texts of its rows, joined by `separator`; null if it has no row."""
+    """For each pair, from index 0 to `length` - 1, the texts of its rows joined by `separator`; null if it has none.
+
+    `texts` has a text for each of `rows`, whose column `place` is the index of the pair.
+    """
     table = pa.table({"place": rows["place"], "text": texts})
     found = table.group_by("place", use_threads=False).aggregate([("text", "list")])
     here = pc.index_in(pa.array(range(length), pa.int64()), found["place"])
@@ -395,9 +431,9 @@ def _by_place(rows: pa.Table, texts: pa.ChunkedArray, separator: str, length: in
 
 
 def _ids(contents: Iterable[str]) -> list[str]:
-    """An id for each text: the letter `b` and 55 bits of the text's hash.
+    """An id for each text: the letter `b` and 11 base-32 letters, which are 55 bits of the text's hash.
 
-    The letter keeps spreadsheets from taking the id for a number.
+    Because of the letter, spreadsheets do not take the id for a number.
     """
     # Base 32 writes five bytes as eight letters: filled up to ten bytes, all hashes are written at once.
     hashes = (hashlib.blake2b(content.encode(), digest_size=7).digest().ljust(10) for content in contents)
@@ -406,7 +442,7 @@ def _ids(contents: Iterable[str]) -> list[str]:
 
 
 def _distinct(ids: Iterable[str]) -> list[str]:
-    """The ids, made distinct: the second of two equal ids is made from the first and the number 2."""
+    """The ids, made distinct: the n-th of several equal ids becomes an id made from it and the number n."""
     made: dict[str, None] = {}
     for name in ids:
         copy, other = 1, name
@@ -418,9 +454,9 @@ def _distinct(ids: Iterable[str]) -> list[str]:
 
 
 def _narratives(pairs: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """For each pair the texts of its statement line, else of its ledger row, and the day since which it is open.
+    """For each pair, the texts of its statement row, else of its ledger row, and the day since which it is open.
 
-    Of a group, the first row of the side is shown.
+    A group has the texts of the first row of the side.
     """
     shown = rows.select(["place", "side", *_TEXTS]).filter(rows["first"])
     lines = pa.concat_tables([shown.filter(pc.equal(shown["side"], side)) for side in (STATEMENT, LEDGER)])
@@ -431,9 +467,9 @@ def _narratives(pairs: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
 
 
 def _texts(pairs: pa.Table, rows: pa.Table, order: pa.Array) -> list[pa.ChunkedArray]:
-    """The columns id, reason and proposal of the pairs, sorted by `order`.
+    """The columns id, reason and proposal of the pairs, in the order of the indices `order`.
 
-    The id is a hash of a pair's account, code and contents; for a group, of the contents of its rows.
+    The id is a hash of a pair's account, code and contents; for a group, the contents are those of its rows.
     """
     groups = pairs.filter(pairs["grouped"]).select(["place", "l_currency", "s_currency"])
     rows, many = rows.filter(pc.is_in(rows["place"], groups["place"])), len(pairs)
@@ -474,38 +510,46 @@ def _rows_of(pairs: pa.Table, members: pa.Table) -> pa.Table:
     single, made = pairs.filter(pc.invert(is_grouped)), []
     for side, prefix in PREFIX.items():
         mine = single.filter(pc.is_valid(single[f"{prefix}no"]))
-        shown = {name: mine[f"{prefix}{name}"] for name in OF_SIDE}
+        shown = {name: mine[f"{prefix}{name}"] for name in (*OF_SIDE, "parts")}
         shown |= {name: mine[name] for name in ("account", "code", "place")}
         made.append(shaped(_BROKEN, len(mine), side=side, first=True, **shown))
     groups = pairs.filter(is_grouped).select([*GROUP, "code", "place"])
-    return pa.concat_tables([*made, members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])
+    rows = pa.concat_tables([*made, members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])
+    is_whole = pc.is_null(rows["parts"])
+    lines = [
+        {**row, **line, "problem": row["problem"], "first": first, "parts": None}
+        for row in rows.filter(pc.invert(is_whole)).to_pylist()
+        for line, first in zip(parts_of(row), (True, False), strict=True)
+    ]
+    return pa.concat_tables([rows.filter(is_whole), pa.Table.from_pylist(lines, rows.schema)])
 
 
 _LINE: Columns = {"account": "string", "statement": "string", "line": "int64", "key": "string", "entry": "string"}
-"""The columns that say where a row is: the key too, since a table in memory may have no line numbers.
+"""The columns that locate a row; they include the key, since a table in memory may have no line numbers.
 
-A statement line has no entry. A ledger row has no statement, and its line is the entry's number.
+A statement row has no entry. A ledger row has no statement, and its `line` is the entry's number.
 """
 _TEXTS: Columns = {"description": "string", "words": "string"}
-_TOLD: Columns = {**_LINE, **_TEXTS}
+_LINE_TEXTS: Columns = {**_LINE, **_TEXTS}
 _REPORTED: Final = SHARED | OWN[STATEMENT]
 _FEW: Final = 1_000
-"""The most line numbers that a query names: the engine then reads little else of a file."""
+"""Up to this many line numbers are listed in the query, so that the engine reads little else of the file."""
 _CHARGES: Final = ("fee", "interest")
-"""Values of `kind`, in your own rules, for a charge or interest, which only the statement shows."""
+"""Values of `kind`, in the user's rules, for charges and interest: rows that only the statement shows."""
 
 
 def _lines_of(pairs: pa.Table) -> pa.Table:
-    """The statement's rows of pairs, under the names that their columns have when they are carried forward."""
+    """The statement rows of pairs, under the column names of the carry-forward."""
     own = {_REPORTED.get(name, name): pairs[f"s_{name}"] for name in OF_SIDE}
     return pa.table({**own, "side": pa.array([STATEMENT] * len(pairs), pa.string()), "account": pairs["account"]})
 
 
 def _without_late_bookings(pairs: pa.Table, settled: pa.Table, carried: CarryForward) -> tuple[pa.Table, pa.Table]:
-    """Settles each `date_mismatch` whose statement line an earlier run left open, if its ledger entry is a later one.
+    """Settles each `date_mismatch` in which the ledger booked, on a later day, a line that an earlier run left open.
 
-    The entry has a later day than the line, and was not open itself. Returns the remaining `pairs`, and `settled` with
-    these pairs; a pair whose amounts differ within the tolerance is in both, with the code `tolerated` in the first.
+    The ledger entry was not open itself in the earlier run. Returns the remaining `pairs`, and `settled` with the
+    settled pairs added. A pair whose amounts differ within the tolerance is in both tables, in `pairs` with the code
+    `tolerated`.
     """
     is_late = pc.and_(pc.equal(pairs["code"], "date_mismatch"), pc.greater(pairs["l_day"], pairs["s_day"]))
     is_late = pc.fill_null(is_late, fill_value=False)
@@ -524,12 +568,15 @@ def _without_late_bookings(pairs: pa.Table, settled: pa.Table, carried: CarryFor
     return left, pa.concat_tables([settled, late.append_column("rule", by_key)])
 
 
-def _said(run: Run, known: pa.Table) -> tuple[Mapping[str, pa.Array], pa.ChunkedArray]:
-    """The masked `description` and `words` of rows, and the day since which each row is carried.
+def _masked_texts(run: Run, known: pa.Table) -> tuple[Mapping[str, pa.Array], pa.ChunkedArray]:
+    """The masked `description` and `words` of each row, and the day since which each row is carried forward.
 
-    A carried line has the texts that were carried with it; so has a ledger row without texts in today's ledger.
+    A carried statement line keeps the texts that were carried with it; so does a ledger row for which today's ledger
+    has no texts.
     """
-    told = pa.concat_tables([_told(run, known.filter(pc.equal(known["side"], side)), side) for side in PREFIX])
+    told = pa.concat_tables(
+        [_texts_in_inputs(run, known.filter(pc.equal(known["side"], side)), side) for side in PREFIX]
+    )
     here = pc.index_in(texts_of(known, _LINE), texts_of(told, _LINE))
     made = {name: told[name].take(here) for name in _TEXTS}
     since: Any = pa.nulls(len(known), pa.int64())
@@ -546,11 +593,14 @@ def _said(run: Run, known: pa.Table) -> tuple[Mapping[str, pa.Array], pa.Chunked
 
 
 def _without_charges(pairs: pa.Table, rows: pa.Table, rules: Sequence[Rule]) -> tuple[pa.Table, pa.Table]:
-    """Changes the code of charges and interest from `timing` to missing in the ledger: no later booking will come.
+    """Changes the code of charges and interest from `timing` to missing in the ledger: nothing else will book them.
 
-    The statement's type decides, or its words where it has no type, or one of the `rules`.
+    A row is a charge or interest by its statement's type, else by its words, or by one of `rules`. Both tables are
+    returned with the new codes.
     """
     of_statement = pc.and_(pc.equal(rows["side"], STATEMENT), pc.equal(rows["code"], codes.TIMING))
+    # The fee of a payment waits with it.
+    of_statement = pc.and_(of_statement, rows["first"])
     if not pc.any(of_statement).as_py():
         return pairs, rows
     waits = rows.filter(of_statement).rename_columns({"signed": "statement_minor"}).to_pandas()
@@ -568,10 +618,10 @@ def _without_charges(pairs: pa.Table, rows: pa.Table, rules: Sequence[Rule]) -> 
     return both[0], both[1]
 
 
-def _told(run: Run, rows: pa.Table, side: str) -> pa.Table:
-    """The narratives and words of one side's `rows`, looked up in the inputs by statement, line, key and entry.
+def _texts_in_inputs(run: Run, rows: pa.Table, side: str) -> pa.Table:
+    """The descriptions and words of the `rows` of one side, looked up in the inputs by statement, line, key and entry.
 
-    The result has the shape _TOLD, and is sorted. A text is null if its table lacks the column.
+    The result has the columns _LINE_TEXTS, and is sorted. A text is null if its input lacks the column.
     """
     if side == STATEMENT:
         tables, own, texts = run.inputs.statements, ("statement", "line"), tuple(_TEXTS)
@@ -584,21 +634,24 @@ def _told(run: Run, rows: pa.Table, side: str) -> pa.Table:
         if there := [name for name in texts if source.has_text(name)]:
             given = source.load(run.engine, {name: CARRIED[name] for name in ("account", "key", *own, *there)})
             made = place | dict.fromkeys(_TEXTS.keys() - there, NULL)
-            sources.append(conform(given, _TOLD, key="coalesce(key, '')", **made))
+            sources.append(conform(given, _LINE_TEXTS, key="coalesce(key, '')", **made))
     if not sources:
-        return arrow_schema(_TOLD).empty_table()
+        return arrow_schema(_LINE_TEXTS).empty_table()
     wanted = pa.table({name: rows[name].fill_null(0 if name == "line" else "") for name in on})
     wanted = wanted.group_by(list(on)).aggregate([])
     numbers = pc.unique(wanted["line"]).to_pylist()
     # Where lines have no number, every line may be 0.
     if len(numbers) <= _FEW and 0 not in numbers:
-        told = conform(both(*sources), _TOLD, f"line in ({', '.join(map(str, numbers))})")
+        told = conform(both(*sources), _LINE_TEXTS, f"line in ({', '.join(map(str, numbers))})")
     else:
         told = among(both(*sources), run.engine.arrow(wanted, on), on)
-    return run.engine.table(told, _TOLD).sort_by([(name, "ascending") for name in _TOLD])
+    return run.engine.table(told, _LINE_TEXTS).sort_by([(name, "ascending") for name in _LINE_TEXTS])
 
 
 def _identity(rows: pa.Table) -> pa.ChunkedArray:
-    """The text by which the next run knows an open row: the files of two months may have one name."""
+    """A text for each row by which the next run recognises it among the open rows.
+
+    For a statement line, the text includes date and amount, since the files of two months may have one name.
+    """
     lines = texts_of(rows, (*_LINE, "business_date", "amount_minor", "problem"))
     return pc.if_else(pc.equal(rows["side"], LEDGER), texts_of(rows, ("account", "entry")), lines)

@@ -1,4 +1,4 @@
-"""The carry-forward of a run: open rows, the day to which each account was closed, and the rows that were read."""
+"""The carry-forward of a run: open rows, the last day of each closed account, and the ledger rows that were read."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from workbench.analysis import files
 from workbench.analysis.break_codes import DUPLICATE
 from workbench.analysis.frames import arranged, day_number, frame, python_rows, typed, untyped, with_column
 from workbench.analysis.frames import table as arrow_table
-from workbench.analysis.phone_key import OF, PhoneKey, key_from
+from workbench.analysis.phone_key import HASH_SEPARATOR, PhoneKey, key_from
 from workbench.analysis.reconcile.engines import (
     Engine,
     Frame,
@@ -48,16 +48,16 @@ from workbench.errors import ReconcileRefused
 from workbench.text.render import Column, Table, Tabular, table
 
 _OURS = {own: our for names in (SHARED, *OWN.values()) for our, own in names.items()} | {"since_date": "since"}
-"""A column's name in CARRIED → its name in the rows of breaks, where the two differ."""
-_LOST: Final = "lost" + OF
-"""Stands for the missing hash of a number that was carried forward."""
+"""Column name in CARRIED → its name in the rows of breaks, if the two differ."""
+_LOST: Final = "lost" + HASH_SEPARATOR
+"""Stands in for the hash of a carried number whose hash is missing; it equals the hash of no number."""
 _NEVER_WHOLE: Final = ""
-"""The hash that is carried for a number that was never known whole."""
+"""The hash that is carried for a number that was masked in every input."""
 _COUNTED = (Column(name, numeric=True) for name in ("open in the ledger", "on the statement", "statement's balance"))
 _COLUMNS: Sequence[str | Column] = ["account", "gone through to", *_COUNTED]
 GIVE_THE_KEY: Final = "Use one key in every run: --phone-key FILE (phone_key in Python)."
 TOO_LATE: Final = "the day of the reconciliation"
-"""The end of the problem of a row that is dated after `as_of`: for a later run the date may be right."""
+"""The end of the problem text of a row that is dated after `as_of`; in a later run the date may be valid."""
 _RUN_AGAIN: Final = "To keep them, run again with --decisions and --reviewed-by."
 _CARRY_TO: Final = "Name the folder that --carry-to wrote in an earlier run."
 KEPT: Final[Mapping[str, Columns]] = {
@@ -66,15 +66,15 @@ KEPT: Final[Mapping[str, Columns]] = {
 }  # fmt: skip
 """The tables that one run leaves for the next."""
 _LATER: Final = ("decisions", "read", "told", "signed")
-"""The tables that an earlier version did not write."""
+"""Tables of KEPT that earlier versions of the program did not write."""
 
 
 @dataclass(frozen=True, repr=False)
 class CarryForward(Tabular):
-    """The tables that KEPT lists: open rows, closed accounts, later rows that match, decisions, and so on.
+    """The tables listed in KEPT: open rows, closed accounts, later rows that are matched, decisions, and so on.
 
-    Customers' numbers are masked, also in rows that an earlier version kept whole. Before the first run the tables are
-    empty. Raises ReconcileRefused: a table lacks a column.
+    Customers' numbers are masked, also in rows of an earlier version of the program that did not mask them. Before the
+    first run the tables are empty. Raises ReconcileRefused: a table lacks a column.
     """
 
     rows: pd.DataFrame = field(default_factory=lambda: frame([], CARRIED))
@@ -85,7 +85,7 @@ class CarryForward(Tabular):
     told: pd.DataFrame = field(default_factory=lambda: frame([], TOLD))
     signed: pd.DataFrame = field(default_factory=lambda: frame([], SIGNED))
     unkeyed: int = field(default=0, kw_only=True)
-    """The number of open rows whose customer's number was known whole, but whose hash no later run can compare."""
+    """The number of open rows whose customer's number was known unmasked, but whose hash no later run can compare."""
 
     def __post_init__(self) -> None:
         for kept, columns in KEPT.items():
@@ -124,9 +124,9 @@ class CarryForward(Tabular):
                 files.write(getattr(self, name), path, shape)
 
     def lost_words(self, folder: str | Path) -> str:
-        """A warning if `save` would overwrite a carry-forward with more decisions, or a review that this one lacks.
+        """A warning if `save` would overwrite a carry-forward that has more decisions, or a review that this one lacks.
 
-        Empty if the folder has no such carry-forward, or one that ends earlier.
+        Empty if the folder has no such carry-forward, or one of an earlier period.
         """
         paths = {name: Path(folder) / f"{name}{files.PARQUET}" for name in ("closed", "decisions", "signed")}
         try:
@@ -155,7 +155,7 @@ class CarryForward(Tabular):
         return CarryForward(**{name: kept[kept["account"].isin(accounts)] for name, kept in mine.items()})
 
     def judged_by(self, ends: Mapping[str, int]) -> "CarryForward":
-        """This carry-forward; a row that was invalid for its late date loses that problem if its day has come.
+        """This carry-forward; a row that was invalid only for a late date is valid again if this run reaches its date.
 
         `ends` is account → the last day of this run, counted from 1970.
         """
@@ -169,7 +169,7 @@ class CarryForward(Tabular):
         return replace(self, rows=rows)
 
     def and_of(self, others: "CarryForward") -> "CarryForward":
-        """This carry-forward together with the carry-forward of other accounts."""
+        """This carry-forward combined with that of other accounts."""
         both = {name: [getattr(part, name) for part in (self, others)] for name in KEPT}
         return CarryForward(
             *(pd.concat(kept, ignore_index=True).astype(dict(KEPT[name])) for name, kept in both.items()),
@@ -178,17 +178,17 @@ class CarryForward(Tabular):
 
     @property
     def ends(self) -> dict[str, int]:
-        """Account → the last day up to which it was closed, counted from 1970."""
+        """Account → its last closed day, counted from 1970."""
         return {name: day_number(day) for name, day in python_rows(self.closed, "account", "closing_date")}
 
     def closed_of(self, account: str) -> Mapping[str, Any]:
-        """The row about the account in the table `closed` (columns CLOSED); empty if no run has closed the account."""
+        """The account's row in the table `closed` (columns CLOSED); empty if no run has closed the account."""
         mine = self.closed[self.closed["account"] == account]
         return {} if mine.empty else {str(name): value for name, value in mine.iloc[0].items()}
 
     @property
     def note(self) -> str:
-        """A sentence about numbers that the next run cannot compare; empty if it can compare all."""
+        """A sentence about customers' numbers that the next run cannot compare; empty if it can compare all."""
         return unkeyed_words(self.unkeyed)
 
     def _table(self) -> Table:
@@ -206,7 +206,7 @@ _MOVING: Columns = {
     **dict.fromkeys(("account", "entry", "key", "hash", "was"), "string"),
     **dict.fromkeys(("no", "day", "nth"), "int64"), "is_new": "bool",
 }  # fmt: skip
-"""A ledger row that moves money; `is_new` is false for rows that an earlier run left open: they are numbered first."""
+"""Columns of ledger rows that move money. `is_new` is false for rows that an earlier run left open, numbered first."""
 _READ: Columns = {name: _MOVING[name] for name in ("account", "hash", "nth", "key", "day")}
 _NAMED_ENTRY: Columns = {name: _MOVING[name] for name in ("account", "entry")}
 _BEGINS: Columns = {name: _MOVING[name] for name in ("account", "day")}
@@ -214,19 +214,22 @@ _ENTRY, _HASHED = ["account", "entry"], ["account", "hash"]
 _SAME, _NTH, _PLACE = [*_ENTRY, "hash"], [*_HASHED, "nth"], [*_ENTRY, "no"]
 _NAMED: Final = 5
 OLDER, OTHER_KEY = "older", "other key"
-"""Reasons why an account's rows read earlier are unknown: an older version kept no hashes, or the key was another."""
+"""Reasons why it is unknown which rows of an account were read earlier.
+
+OLDER: an earlier version of the program kept no hashes. OTHER_KEY: the hashes were made with another key.
+"""
 
 
 @dataclass(frozen=True)
 class LedgerRead:
-    """Today's ledger beside the rows that earlier runs read.
+    """Today's ledger, compared with the rows that earlier runs read.
 
     `moving` makes a frame of the rows that move money (columns _MOVING). `again` has the rows that this run reads
-    (columns ROW), and `closed` the rows that earlier runs closed. `late` (columns READ) has the rows that were booked
-    after their date was closed, and `missing` (columns READ) the rows that were read earlier and are now missing or
-    changed. `unknown` is account → the reason why its rows read earlier are unknown. If rows are missing, `begins` has
-    the first day that today's ledger has of each account that is not `unknown`. `key_id` is the id of the key of the
-    hashes.
+    (columns ROW), and `closed` the rows that earlier runs closed. `late` (columns READ) has rows that were booked after
+    their date was closed, and `missing` (columns READ) rows that were read earlier and are now missing or changed.
+    `unknown` is account → OLDER or OTHER_KEY, for accounts whose rows read earlier are unknown. `begins` is account →
+    the first day in today's ledger, for all other accounts; empty if no row is missing. `key_id` is the id of the key
+    that made the hashes.
     """
 
     moving: Callable[[], Frame]
@@ -240,9 +243,9 @@ class LedgerRead:
 
 
 def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKey) -> LedgerRead:
-    """Separates the ledger rows that an earlier run read from all rows that were booked since, back-dated ones too.
+    """Separates ledger rows that an earlier run read from rows that were booked since, back-dated rows included.
 
-    `ours` has today's ledger (columns ROW), and `carried` what the earlier run left. The hashes are made with `key`.
+    `ours` has today's ledger (columns ROW), `carried` is the earlier run's carry-forward. `key` makes the hashes.
     """
     heads = carried.read[carried.read["nth"] == 0].set_index("account")["hash"].to_dict()
     # Books that began without a key go on without one: the rows read have no other hashes.
@@ -282,7 +285,7 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     was = engine.keep(f"(select account, entry, min(was) as was from {names} group by account, entry)")
     # For rows that move nothing, and accounts whose rows read are unknown, the date and the number decide.
     others = f"(select * from {ours} where signed = 0 or coalesce({is_unknown}, false))"
-    before = apart(f"(select * from {others} where {_gone(engine, carried.closed)})", was, _ENTRY)
+    before = apart(f"(select * from {others} where {_closed_before(engine, carried.closed)})", was, _ENTRY)
     ahead = among(others, engine.arrow(untyped(carried.ahead, AHEAD), _NAMED_ENTRY), _ENTRY)
     settled = engine.keep(both(*(f"(select {listed(_PLACE)} from {source})" for source in (gone, before, ahead))))
     new = apart(ours, settled, _PLACE)
@@ -306,7 +309,7 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
 
 
 def _moving(engine: Engine, rows: Frame, secret: str) -> Frame:
-    """The ledger rows that move money, each with a hash, keyed by `secret`, of the fields that identify it."""
+    """SQL for the ledger rows that move money, each with a hash of its identifying fields, keyed by `secret`."""
     # A day is hashed as its midnight in Lusaka is: in a frame, the other rows decide which of them a cell means.
     begins = f"day * {DAY_MS}"
     moment = f'coalesce(nullif("at", {begins} - {LUSAKA_MS}), {begins}, 0)'
@@ -319,7 +322,10 @@ def _moving(engine: Engine, rows: Frame, secret: str) -> Frame:
 
 
 def _numbered(engine: Engine, rows: Frame) -> Frame:
-    """The rows with their `nth`: those of one account and hash count from 1, open rows first, then as booked."""
+    """SQL for the rows with `nth`, which counts the rows of an account with equal hashes from 1.
+
+    Open rows are counted first, then the others in the order of booking.
+    """
     nth = 'row_number() over (partition by account, hash order by is_new, "no" nulls first, entry nulls first)'
     several = f"(select account, hash from {rows} group by account, hash having count(*) > 1)"
     # Few hashes are of several rows: only these are put in order.
@@ -333,7 +339,7 @@ def _numbered(engine: Engine, rows: Frame) -> Frame:
 
 
 def _as_read(engine: Engine, *rows: Frame) -> pa.Table:
-    """The rows with the columns READ, sorted by their contents."""
+    """The rows as a table with the columns READ, sorted by contents."""
     found = pa.concat_tables([engine.table(part, _READ) for part in rows])
     order = pc.sort_indices(found, [(name, "ascending") for name in ("hash", "nth", "account")])
     left = dict(zip(READ, found.columns, strict=True))
@@ -345,12 +351,14 @@ def _as_read(engine: Engine, *rows: Frame) -> pa.Table:
 def rows_read(
     engine: Engine, ledger: LedgerRead, ahead: pd.DataFrame, kept: pd.DataFrame, closing: Mapping[str, int]
 ) -> pd.DataFrame:
-    """The ledger rows that move money and that the next run does not read again, as a frame with the columns READ.
+    """The ledger rows that move money and that the next run skips, as a frame with the columns READ.
 
-    They are the rows dated up to the last day of their account, in `closing`; if `ahead` (columns AHEAD) has rows, the
-    later rows of its entries and of duplicates among the open rows `kept` (columns CARRIED); and rows read earlier that
-    the ledger lacks now, which stay until the ledger has them again. An account whose earlier reading is unknown has no
-    rows.
+    - Rows dated up to their account's last day in `closing`.
+    - If `ahead` (columns AHEAD) has rows, later rows of two kinds: of the entries in `ahead`, which matched early, and
+      of the duplicates in `kept` (columns CARRIED), which are open.
+    - Rows read earlier that today's ledger lacks; they stay until a ledger has them again.
+
+    An account in `ledger.unknown` has no rows.
     """
     ends = {account: day for account, day in sorted(closing.items()) if account not in ledger.unknown}
     heads = [{**dict.fromkeys(READ), "account": name, "hash": ledger.key_id, "nth": 0} for name in ends]
@@ -397,13 +405,14 @@ def rows_ahead(engine: Engine, ledger: Frame, broken: pa.Table, closing: Mapping
     return typed([left.sort_by([(name, "ascending") for name in ("account", "business_date", "entry")])], AHEAD)
 
 
-def lines_told(carried: CarryForward, settled: pa.Table, gone: pa.Table, later: pa.Table) -> pd.DataFrame:
-    """The statement lines (columns TOLD) that the next run must know as settled: those of all runs, this one included.
+def lines_settled(carried: CarryForward, settled: pa.Table, gone: pa.Table, later: pa.Table) -> pd.DataFrame:
+    """The statement lines (columns TOLD) that the next run must recognise as settled, in this run or earlier.
 
-    Of this run, `settled` has the pairs that a rule matched, `gone` the rows that people decided to zero, and `later`
-    the lines that agree but are dated after the closing date.
+    Of this run: `settled` has the pairs that a rule matched, `gone` the rows that decisions closed, and `later` the
+    lines that agree but are dated after the closing date.
     """
     decided = gone.filter(pc.equal(gone["side"], STATEMENT))
+    settled = settled.filter(pc.is_valid(settled["s_no"]))
     of_rule, of_row = ("account", "s_key", "s_day", "s_signed"), ("account", "key", "day", "signed")
     found = [
         arranged(dict(zip(TOLD, part.select(names).columns, strict=True)), TOLD)
@@ -413,10 +422,10 @@ def lines_told(carried: CarryForward, settled: pa.Table, gone: pa.Table, later: 
     return typed([lines.sort_by([(name, "ascending") for name in TOLD])], TOLD)
 
 
-def told_before(engine: Engine, lines: Frame, told: pd.DataFrame) -> Frame:
-    """The `lines` (columns ROW) that earlier runs settled, which `told` has.
+def settled_before(engine: Engine, lines: Frame, told: pd.DataFrame) -> Frame:
+    """SQL for those of `lines` (columns ROW) that earlier runs settled; `told` (columns TOLD) lists the settled lines.
 
-    Of equal lines in one file, as many are returned as were settled.
+    Of several equal lines in one file, only as many are returned as were settled.
     """
     shape = {"account": "string", "key": "string", "day": DAY, "signed": "int64"}
     known = engine.arrow(untyped(told, TOLD).rename_columns(list(shape)), shape)
@@ -427,7 +436,10 @@ def told_before(engine: Engine, lines: Frame, told: pd.DataFrame) -> Frame:
 
 
 def refuse_settled(engine: Engine, lines: Frame) -> None:
-    """Raises ReconcileRefused: a statement repeats settled lines, as the same file or overlapping periods do."""
+    """Raises ReconcileRefused, naming the files, unless `lines`, the repeated and already settled lines, is empty.
+
+    A file that is given twice repeats them, and so do files with overlapping periods.
+    """
     told = f'(select source, cast(sum(lines) as bigint) as rows, min("no") as first from {lines} group by source)'
     found = engine.rows(told, {"source": "string", "rows": "int64", "first": "int64"})
     names = [
@@ -440,8 +452,8 @@ def refuse_settled(engine: Engine, lines: Frame) -> None:
         raise ReconcileRefused(text, hint=f"{hint}--skip-settled.")
 
 
-def _gone(engine: Engine, closed: pd.DataFrame) -> str:
-    """SQL for the ledger rows that an earlier run closed, by date and number."""
+def _closed_before(engine: Engine, closed: pd.DataFrame) -> str:
+    """SQL that is true for ledger rows in accounts of `closed` (columns CLOSED), up to its date and entry number."""
     gone = [
         f'account = {engine.text(name)} and coalesce(day, 0) <= {day_number(day)} and "no" <= {last}'
         for name, day, last in python_rows(closed, "account", "closing_date", "last_number") if last is not None
@@ -450,7 +462,7 @@ def _gone(engine: Engine, closed: pd.DataFrame) -> str:
 
 
 def rows_open(engine: Engine, carried: CarryForward, side: str) -> Frame:
-    """The open rows of a side that were carried (columns ROW); `was` is the code that the earlier run gave a row."""
+    """SQL for the carried open rows of one side (columns ROW); `was` is the code that the earlier run gave the row."""
     shape = {"was": "string", **(LEDGER_READ if side == LEDGER else STATEMENT_READ)}
     columns = {name: {**CARRIED, "was": "string"}.get(name, "Int64") for name in shape}
     mine = carried.rows[carried.rows["side"] == side].rename(columns={"code": "was"})
@@ -467,11 +479,11 @@ def unkeyed_words(rows: int) -> str:
 
 
 def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFrame, int]:
-    """The rows of breaks that the next run gets (columns CARRIED), and a count of rows whose hash it cannot compare.
+    """The rows of breaks that are carried forward (columns CARRIED), and how many of them have an unusable hash.
 
-    Such a hash is of a customer's whole number, under a key that is not kept. A ledger row after the closing date is
-    not carried, since the next run reads it again. An extra row of a duplicate is always carried, since its first row
-    may not be read again.
+    A hash is unusable if it is of an unmasked number and was made with a random key that is not kept. A ledger row
+    after the closing date is not carried, since the next run reads it again. A duplicate is always carried, since the
+    row that it duplicates may not be read again.
     """
     ends = mapped(rows["account"], closing.__getitem__, pa.int64())
     rows = with_column(rows, "since", pc.coalesce(rows["since"], ends))
@@ -484,27 +496,24 @@ def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFra
         only = {*names.values()} - {"problem"}
         columns |= {name: pc.if_else(pc.equal(kept["side"], side), columns[name], None) for name in only}
     hashed = pc.if_else(pc.is_valid(kept["phone"]), kept["phone_hash"].fill_null(_NEVER_WHOLE), None)
-    drawn, lost = (pc.starts_with(hashed, begin) for begin in (key_from(None).id + OF, _LOST))
+    drawn, lost = (pc.starts_with(hashed, begin) for begin in (key_from(None).id + HASH_SEPARATOR, _LOST))
     columns["phone_hash"] = pc.if_else(pc.or_(drawn, lost), None, hashed)
     made = typed([arranged(columns, CARRIED)], CARRIED)
     order = ["side", "account", "business_date", "statement", "line", "number", "key"]
     return made.sort_values(order, ignore_index=True), pc.sum(drawn).as_py() or 0
 
 
-_SAYS: Mapping[str, str] = {
+_SAME_ROW: Mapping[str, str] = {
     **{name: name for name in ("side", "account", "key", "direction", "currency", "status")},
     "day": "business_date", "amount": "amount_minor", "fee": "fee_minor",
 }  # fmt: skip
-"""The columns by which a carried row is found among the open rows: its place may have changed.
-
-A column's name in ROW → its name in CARRIED.
-"""
+"""The columns by which a carried row is recognised among the open rows; its line may have changed."""
 
 
 def met_since(carried: pd.DataFrame, rows: pa.Table) -> pa.Table:
-    """The carried rows (columns CARRIED) that are part of no break any more, with their net effect as `moved`.
+    """The carried rows (columns CARRIED) that are no longer part of a break, with their net effect as `moved`.
 
-    `rows` are the rows that are part of breaks.
+    `rows` are the rows of this run's breaks.
     """
     kept = untyped(carried, CARRIED)
     amount, fee = (kept[f"{name}_minor"].fill_null(0) for name in ("amount", "fee"))
@@ -513,8 +522,8 @@ def met_since(carried: pd.DataFrame, rows: pa.Table) -> pa.Table:
     moved = pc.if_else(pc.fill_null(moves, fill_value=False), pc.subtract(gross, fee), 0)
     kept = kept.append_column("moved", moved)
     # Of equal carried rows, as many are still open as `rows` has.
-    opened, gone = Counter(texts_of(rows, _SAYS).to_pylist()), []
-    for text in texts_of(kept, _SAYS.values()).to_pylist():
+    opened, gone = Counter(texts_of(rows, _SAME_ROW).to_pylist()), []
+    for text in texts_of(kept, _SAME_ROW.values()).to_pylist():
         gone.append(not opened[text])
         opened[text] -= opened[text] > 0
     return kept.filter(pa.array(gone, pa.bool_()))

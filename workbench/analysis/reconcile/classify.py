@@ -1,30 +1,42 @@
-"""Runs rules 1 to 5 over the rows of both sides; every row lands in exactly one class.
+"""Runs rules 1 to 5 over the rows of both sides; every row gets exactly one class.
 
-In a group of several rows under one key, the engine pairs equal rows and finds the groups that add up. The other rows
-are open, and this module pairs them.
+If several rows of a group have one key, the engine pairs equal rows and finds groups whose sides have equal sums. The
+remaining rows are open, and this module pairs them.
 """
 
+import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, count
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis import break_codes as codes
-from workbench.analysis.reconcile.engines import Engine, Frame, apart, arrow_schema, both, conform, listed, same
+from workbench.analysis.frames import with_column
+from workbench.analysis.reconcile.engines import (
+    Engine,
+    Frame,
+    among,
+    apart,
+    arrow_schema,
+    both,
+    conform,
+    listed,
+    same,
+)
 from workbench.analysis.reconcile.inputs import GROUP, LEDGER, OF_SIDE, PREFIX, ROW, SIDES, STATEMENT, dated
 from workbench.analysis.shapes import COMPLETED, Columns
 from workbench.errors import ReconcileRefused
 
 ONE_SIDED: Final = "one_sided"
-"""The code, while the rules run, of a row or group without a partner: matching or rule 6 replaces it."""
+"""Intermediate code of a row or group without a partner; matching or rule 6 replaces it."""
 TOLERATED: Final = "tolerated"
-"""The code, while the rules run, of a pair that differs only within the tolerance: it is no break."""
+"""Intermediate code of a pair that differs only within the tolerance: it is no break."""
 
 
 @dataclass(frozen=True)
@@ -47,19 +59,21 @@ class Tolerance:
 
 
 class Allowed(NamedTuple):
-    """Limits within which two rows of one key agree; amounts are in minor units.
+    """Limits within which two rows with one key agree; amounts are in minor units.
 
-    `days` is SQL for how many days apart a pair's dates may be, by account; `most_days` is the largest such number.
+    `days` is SQL for the most days between the dates of a pair, by account; `most_days` is the largest such number.
+    `by_amount` has the accounts whose rows may match by amount: a payment's fee may have a partner of its own there.
     """
 
     amount_minor: int
     fee_minor: int
     days: str
     most_days: int
+    by_amount: Collection[str]
 
 
 def check_whole(name: str, value: object, of: str) -> None:
-    """Raises ReconcileRefused: `value`, the parameter `name` of the callable `of`, is not a whole number from 0 up."""
+    """Raises ReconcileRefused if `value`, the argument `name` of the callable `of`, is not an integer from 0 up."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         text = f"{of} takes a whole number from 0 up as `{name}`, not {value!r}."
         raise ReconcileRefused(text, hint="Amounts are in minor units: one ngwee is 1, one kwacha 100.")
@@ -69,7 +83,7 @@ _TIES = ["fresh", "order", "day", "key", "amount", "fee", "direction", "status",
          "ends", "source", "no", "entry"]  # fmt: skip
 """The columns that sort the rows of a group: rows of earlier runs come first, then the contents decide.
 
-The place in a file decides last, since another export may have equal rows in another order. `ends` has the last three
+The position in a file counts last, since another export may order equal rows differently. `ends` has the last three
 digits of a customer's number, which a masked number shows too.
 """
 SPECIAL: Columns = {
@@ -78,46 +92,55 @@ SPECIAL: Columns = {
 }  # fmt: skip
 """A row of a special group (see _marked), with its outcome.
 
-Two equal rows, one of each side, share a `pair`. `agrees` marks unpaired rows of a group that add up to the same on
-both sides, and `told_again` marks repeated rows, which do not count. `stands` is the number of paired rows with the
-same side, key and direction, and `moved` the number of rows of the group that count. `n` and `l_n` are the numbers of
-unpaired rows in the group, of both sides and of the ledger; `l_sum` and `s_sum` are their sums on each side. `batches`
-is the number of the group's rows that have a batch; `fresh` is 1 for a statement row of this run's files, else 0.
+Two equal rows, one of each side, share a `pair`. `agrees` marks unpaired rows of a group whose sides have the same sum;
+`told_again` marks repeated rows, which do not count. `stands` is the number of paired rows with the same side, key and
+direction, and `moved` the number of rows of the group that count. `n` and `l_n` are the numbers of unpaired rows in the
+group, of both sides and of the ledger; `l_sum` and `s_sum` are their sums on each side. `batches` is the number of the
+group's rows that have a batch; `fresh` is 1 for a statement row of this run's files, else 0.
 """
 _ALIKE = ("direction", "amount", "fee", "currency")
-"""Two completed rows with one key match on these fields."""
+"""Two completed rows with one key match if they agree in these fields."""
 _NEAREST: Sequence[tuple[tuple[str, ...], bool, bool]] = (
+    (("key", *_ALIKE), True, False),
+    (_ALIKE, True, False),
     (("direction", "amount"), False, False),
     (("amount",), True, False),
     (("direction",), True, False),
     (("key",), False, True),
 )
-"""Fields by which the remaining rows are paired, one set after another. Such pairs differ in a field, and are compared.
+"""Passes that pair the remaining rows of a group: the fields that must agree, and two flags.
 
-The first flag pairs only completed rows. The second flag pairs only first rows: a completed row that is no duplicate,
-or any row of a group in which no row is paired yet.
+With the first flag, a pass pairs only completed rows. With the second, only a completed row that is no duplicate, or
+any row of a group in which no row is paired yet. The pairs may differ in other fields, and are then breaks.
 """
 
 
 _OF_GROUP: Final = "partition by account, g"
 _SETTLED: Final = f"coalesce(was = '{codes.MATCHED}', false)"
-"""SQL that is true for a line that an earlier run matched."""
+"""SQL that is true for a statement line that an earlier run matched."""
 _IS_NEW: Final = f"(was is null or was = '{codes.MATCHED}')"
 """SQL that is true for a row that is in a file of this run."""
 _IN_ORDER: Final = ", ".join(f'"{name}" nulls first' for name in _TIES)
 _LEFT_OUT = {LEDGER: {"batch", "problem", "source"}, STATEMENT: {"batch", "problem", "entry", "state"}}
 NARROW = {side: [name for name in OF_SIDE if name not in names] for side, names in _LEFT_OUT.items()}
-"""The columns of each side that take part in the join of all rows."""
+"""Side → the columns that take part in the join of all rows."""
 _PAIRED: Columns = {**ROW, "pair": "string"}
 _MARK: Columns = {"account": "string", "g": "string", "rows": "int64", "batches": "int64"}
+_OPEN: Columns = {**SPECIAL, "parts": "string"}
+"""An open row of a special group.
+
+If a payment and its fee are two lines, they are one row with a fee, and `parts` has both lines as JSON (columns
+OF_SIDE), the payment first.
+"""
 COMPARED: Columns = {"account": "string", "g": "string", "pair": "string", "code": "string"} | {
     f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in NARROW[side]
 }
-"""Two rows that were compared, or one row without a partner."""
+"""Two rows that were compared, or a row without a partner, whose other side is null."""
+_MET: Columns = {**COMPARED, **{f"{prefix}parts": "string" for prefix in PREFIX.values()}}
 
 
 LINE = ["account", "source", "no", "g", "signed"]
-"""Columns that tell statement lines apart, even in a table without line numbers."""
+"""Columns that identify a statement line, even in a table without line numbers."""
 BOTH_SIDES: Final = "l_amount is not null and s_amount is not null"
 """SQL that is true for a pair with a row on each side."""
 
@@ -126,9 +149,10 @@ BOTH_SIDES: Final = "l_amount is not null and s_amount is not null"
 class Classified:
     """The rows after rules 1 to 5.
 
-    `agreed` has the pairs that agree, exactly or within the tolerance, and `opened` all pairs that have a code.
-    `special` has the rows of the special groups, and `members` the open rows of special groups that are in no pair.
-    `bad` has the rows that cannot be used, a frame for each side that has any.
+    `agreed` has the pairs that agree, exactly or within the tolerance; `opened` has all pairs with a code, which may
+    lack a side. `special` has the rows of the special groups, `members` those open rows of special groups that are in
+    no pair. Pairs in `opened` and rows in `members` have `parts` (see _OPEN). `bad` has the unusable rows, in one frame
+    for each side that has any.
     """
 
     agreed: Frame
@@ -138,9 +162,9 @@ class Classified:
     bad: list[Frame]
 
     def settled_lines(self) -> Frame:
-        """The statement lines that agree with the ledger or are repeated.
+        """SQL for the statement lines that agree with the ledger, or are repeated.
 
-        The columns are those in the list LINE, and the count `lines`.
+        The columns are those of LINE, and `lines`, the number of equal lines.
         """
         shape = {name: ROW[name] for name in LINE}
         of_pair = {"source": "s_source", "no": "s_no", "g": "s_key", "signed": "s_signed"}
@@ -172,10 +196,10 @@ def classify(
     carried: bool,
     overlaps: bool,
 ) -> Classified:
-    """Run rules 1 to 5 over the rows of both sides; `breaks` applies rule 6 to the open rows.
+    """Runs rules 1 to 5 over the rows of both sides; `breaks` applies rule 6 to the open rows.
 
-    `bad` has the number of rows of each side that cannot be used. `carried` is true if there are rows of an earlier
-    run, and `overlaps` if a line may stand in two files; without overlaps, repeated lines are not looked for.
+    `bad` has the number of unusable rows of each side. `carried` is true if `rows` include rows of an earlier run. If
+    `overlaps` is false, no line can be in two files, and repeated lines are not looked for.
     """
     good = {side: conform(frame, ROW, "not bad") if bad[side] else frame for side, frame in rows.items()}
     marked = engine.keep(_marked(good.values(), carried=carried))
@@ -187,12 +211,12 @@ def classify(
     inside = engine.keep(f"(select x.*, y.rows, y.batches from {everything} x join {inside} y on {same(GROUP)})")
     single = conform(inside, _PAIRED, "rows = 0", pair="''")
     special = engine.arrow(arrow_schema(SPECIAL).empty_table(), SPECIAL)
-    left, further = arrow_schema(COMPARED).empty_table(), arrow_schema(SPECIAL).empty_table()
+    left, further = arrow_schema(_MET).empty_table(), arrow_schema(_OPEN).empty_table()
     # Most ledgers have no special group: the rules for them are the longest.
     if len(engine.table(f"(select rows from {marked} limit 1)", {"rows": "int64"})):
         special = special_of(engine, f"(select * from {inside} where rows > 0)", overlaps=overlaps)
+        special, left, further = _members(engine, special, allowed)
         single = both(single, conform(special, _PAIRED, "pair <> ''"))
-        left, further = _members(engine, special, allowed)
     near = _within(single, allowed)
     opened = engine.table(f"(select * from {near} where code is not null)", COMPARED)
     compared = both(conform(great, COMPARED, "code is null"), near)
@@ -208,11 +232,9 @@ def classify(
         named = conform(f"(select x.*, y.name from {everything} x join {here} y on {same(GROUP)})", ROW, g="name")
         named = f"(select *, count(batch) over (partition by account, g) as batches from {named})"
         again = special_of(engine, named, overlaps=overlaps, respelt=True)
+        again, *others = _members(engine, again, allowed)
         pairs = _within(conform(again, _PAIRED, "pair <> ''"), allowed)
-        more = (
-            engine.table(f"(select * from {pairs} where code is not null)", COMPARED),
-            *_members(engine, again, allowed),
-        )
+        more = engine.table(f"(select * from {pairs} where code is not null)", COMPARED), *others
         compared, special = (
             both(apart(frame, here, GROUP), other) for frame, other in ((compared, pairs), (special, again))
         )
@@ -220,18 +242,19 @@ def classify(
             pa.concat_tables([table.join(names, GROUP, join_type="left anti"), other])
             for table, other in zip((opened, left, further), more, strict=True)
         )
-    opened = pa.concat_tables([opened, left.filter(pc.is_valid(left["code"]))])
+    opened = pa.concat_tables([opened, left.filter(pc.is_valid(left["code"]))], promote_options="default")
+    left = left.filter(pc.invert(has_parts(left)))
     pairs = both(compared, engine.arrow(left, COMPARED)) if len(left) else compared
     agreed = f"(select * from {pairs} where code is null or code = '{TOLERATED}')"
     return Classified(agreed, special, opened, further, [conform(rows[s], ROW, "bad") for s in rows if bad[s]])
 
 
 def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
-    """SQL for the special groups: with several rows on one side, with a batch, or with certain rows of an earlier run.
+    """SQL for the special groups: those with several rows on a side, a batch, or certain rows of an earlier run.
 
-    An earlier run makes a group special by a row that it settled, a duplicate, or an open row that is not completed;
-    `carried` is true if there are rows of an earlier run. `rows` and `batches` count the group's rows, and those with a
-    batch, on each side that makes the group special.
+    Such a row of an earlier run is settled, a duplicate, or open and not completed; `carried` is true if there are rows
+    of an earlier run. `rows` and `batches` count the group's rows, and its rows with a batch, on each side that makes
+    the group special.
     """
     # Each side by itself: one aggregation over both takes a third longer.
     marks = [
@@ -246,15 +269,137 @@ def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
     return f"(select account, g, {sums} from {both(*marks)} group by account, g)"
 
 
-def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
-    """The open rows of special groups: pairs with a code (columns COMPARED), and rows in no pair (columns SPECIAL).
+def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[Frame, pa.Table, pa.Table]:
+    """The rows `special`, and of the open ones pairs with a code (columns _MET) and rows in no pair (columns _OPEN).
 
-    Rows in no pair are duplicates, and all open rows of groups with a batch.
+    Rows in no pair are duplicates, and all open rows of groups with a batch. In a group with a fee on a line of its
+    own, all rows are paired anew; in `special` those that agree are then marked, and the others are left out.
     """
     rows = engine.table(f"(select * from {special} where not (told_again or agrees or pair <> ''))", SPECIAL)
+    rows = rows.append_column("parts", pa.nulls(len(rows), pa.string()))
     batched = pc.greater(rows["batches"], 0)
-    pairs, further = nearest(rows.filter(pc.invert(batched)))
-    return with_codes(engine, pairs, COMPARED, allowed), pa.concat_tables([rows.filter(batched), further])
+    single = rows.filter(pc.invert(batched))
+    groups = {name: ROW[name] for name in GROUP}
+    moving = single.filter(pc.equal(single["status"], COMPLETED)).group_by(GROUP).aggregate([])
+    whole = arrow_schema(_OPEN).empty_table()
+    if len(moving):
+        counted = f"(select * from {special} where not told_again)"
+        whole = with_fees(engine.table(among(counted, engine.arrow(moving, groups), GROUP), SPECIAL), allowed.by_amount)
+    again = whole.group_by(GROUP).aggregate([])
+    if len(again):
+        single = pa.concat_tables([single.join(again, GROUP, join_type="left anti").select(list(_OPEN)), whole])
+    pairs, further = nearest(single)
+    pairs = with_codes(engine, pairs, _MET, allowed)
+    if len(again):
+        here, told = engine.keep(engine.arrow(again, groups)), f"(select * from {special} where told_again)"
+        agreed = engine.arrow(_lines_agreed(pairs), SPECIAL)
+        special = engine.keep(both(apart(special, here, GROUP), among(told, here, GROUP), agreed))
+    return special, pairs, pa.concat_tables([rows.filter(batched), further])
+
+
+def with_fees(rows: pa.Table, by_amount: Collection[str]) -> pa.Table:
+    """The rows (columns _OPEN) of each group in which a payment and its fee are two lines: as one row with a fee.
+
+    `rows` (columns SPECIAL) are all rows of groups without a batch. The lines count as one where the other side has a
+    fee under this key too, in a column or on a line of its own. Where the other side has no movement they count as one
+    as well, but for the accounts in `by_amount`: there each line may have a partner of its amount.
+    """
+    rows = rows.take(_order(rows))
+    names = [*GROUP, "side", "key", "day", "currency", "direction", "amount", "fee", "status", "kind", "refers"]
+    groups: defaultdict[tuple[str, str], dict[str, list[Row]]] = defaultdict(lambda: {side: [] for side in SIDES})
+    for place, row in enumerate(rows.select(names).to_pylist()):
+        if row["status"] == COMPLETED:
+            groups[row["account"], row["g"]][row["side"]].append({**row, "place": place})
+    fees: dict[int, int] = {}
+    moved: dict[tuple[str, str], int] = {}
+    for group, (ours, theirs) in ((group, sides.values()) for group, sides in groups.items()):
+        found = _fees(ours, theirs), _fees(theirs, ours)
+        for mine, others, there in ((found[0], theirs, found[1]), (found[1], ours, found[0])):
+            if mine and (there or any(row["fee"] for row in others) or not (others or group[0] in by_amount)):
+                moved[group] = moved.get(group, len(ours) + len(theirs)) - len(mine)
+                fees |= mine
+    lines = iter(rows.select(OF_SIDE).take(pa.array([*chain(*fees.items())], pa.int64())).to_pylist())
+    columns = {name: rows[name].to_pylist() for name in ("amount", "fee", "signed")}
+    parts: list[str | None] = [None] * len(rows)
+    for payment, fee in fees.items():
+        parts[payment] = json.dumps([next(lines), next(lines)])
+        columns["fee"][payment] = columns["amount"][fee]
+        columns["signed"][payment] -= columns["amount"][fee]
+    of, gone = [*zip(*(rows[name].to_pylist() for name in GROUP), strict=True)], {*fees.values()}
+    columns |= {"stands": [0] * len(rows), "moved": [moved.get(group, 0) for group in of]}
+    for name in ("fee", "signed", "stands", "moved"):
+        rows = with_column(rows, name, pa.array(columns[name], pa.int64()))
+    rows = rows.append_column("parts", pa.array(parts, pa.string()))
+    return rows.filter(pa.array([group in moved and place not in gone for place, group in enumerate(of)], pa.bool_()))
+
+
+Row = dict[str, Any]
+"""The values of a row, and its `place` in the table."""
+_FEE: Final = "fee"
+_MAY_BE_FEE: Final = (_FEE, "other", "", None)
+_MOST_OF_FEE, _LEAST_PAYMENT = 4, 10
+"""A line is a fee up to four times the fee that the other side has, or up to a tenth of the payment if it has none."""
+_MOST_LINES: Final = 20
+"""A key of more rows on a side names no payment."""
+
+
+def _fees(rows: Sequence[Row], others: Sequence[Row]) -> dict[int, int]:
+    """The place of each payment that lacks a fee → the place of the line which is its fee, on one side of a group.
+
+    A fee goes out on the day of its payment, and the other side, whose rows are `others`, has no equal line. A refund,
+    a reversal and a second payment are none: a type says so, a reversal names its payment, or the amount is too large.
+    """
+    if not 1 < len(rows) <= _MOST_LINES:
+        return {}
+    told = [row for row in others if row["fee"] or row["kind"] == _FEE]
+    shown = max((row["fee"] or row["amount"] for row in told), default=0)
+    like = {(row["direction"], row["amount"]) for row in told}
+    equal = Counter((row["direction"], row["amount"]) for row in others if not row["fee"])
+    # The payment that has a fee on the other side comes first, then one that comes in.
+    payments = sorted(
+        (row for row in rows if not row["fee"] and row["kind"] != _FEE),
+        key=lambda row: ((row["direction"], row["amount"]) not in like, row["direction"] == "out"),
+    )
+    found: dict[int, int] = {}
+    for line in sorted(rows, key=lambda line: (line["kind"] != _FEE, abs(line["amount"] - shown))):
+        is_fee, way = line["kind"] == _FEE, (line["direction"], line["amount"])
+        equal[way] -= 1
+        may_be = line["kind"] in _MAY_BE_FEE and line["direction"] == "out" and line["amount"]
+        if equal[way] >= 0 or not may_be or line["fee"] or line["refers"] or line["place"] in found:
+            continue
+        for row in payments:
+            most = row["amount"] if is_fee else shown * _MOST_OF_FEE or row["amount"] // _LEAST_PAYMENT
+            fits = line["amount"] <= min(most, row["amount"] - 1) and row["place"] not in {*found, *found.values()}
+            if fits and all(row[name] == line[name] for name in ("key", "day", "currency")):
+                found[row["place"]] = line["place"]
+                break
+    return found
+
+
+def has_parts(pairs: pa.Table) -> pa.ChunkedArray:
+    """True for each pair with a payment whose fee is a line of its own."""
+    return pc.or_(*(pc.is_valid(pairs[f"{prefix}parts"]) for prefix in PREFIX.values()))
+
+
+def parts_of(row: Mapping[str, Any], prefix: str = "") -> list[dict[str, Any]]:
+    """The lines (columns OF_SIDE) that a row or a pair's side is made of; empty if there is no such row."""
+    if row[f"{prefix}parts"] is not None:
+        lines: list[dict[str, Any]] = json.loads(row[f"{prefix}parts"])
+        return lines
+    return [] if row[f"{prefix}no"] is None else [{name: row.get(f"{prefix}{name}") for name in OF_SIDE}]
+
+
+def _lines_agreed(pairs: pa.Table) -> pa.Table:
+    """The lines (columns SPECIAL) of pairs (columns _MET) that agree and have a fee on a line of its own."""
+    is_agreed = pc.fill_null(pc.equal(pairs["code"], TOLERATED), fill_value=True)
+    made = []
+    for pair in pairs.filter(pc.and_(is_agreed, has_parts(pairs))).to_pylist():
+        ours, theirs = (parts_of(pair, prefix) for prefix in PREFIX.values())
+        of_pair = {"account": pair["account"], "g": pair["g"], "pair": "", "agrees": True, "told_again": False}
+        of_pair |= {"l_n": len(ours), "n": len(ours + theirs)}
+        made += [{**line, **of_pair, "side": LEDGER} for line in ours]
+        made += [{**line, **of_pair, "side": STATEMENT} for line in theirs]
+    return pa.Table.from_pylist(made, arrow_schema(SPECIAL))
 
 
 def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **more: str) -> Frame:
@@ -275,15 +420,16 @@ def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **
 
 
 def _within(rows: Frame, allowed: Allowed) -> Frame:
-    """SQL for rules 4 and 5 for the rows of special groups, by their `pair`."""
+    """SQL for rules 4 and 5 over the rows of special groups; the rows of a pair have one `pair`."""
     sides = {side: f"(select * from {rows} where side = '{side}')" for side in SIDES}
     return _compared(sides, allowed, (*GROUP, "pair"))
 
 
 def code_of(allowed: Allowed) -> str:
-    """SQL for the code of a pair; null if both sides agree and their days are near enough, or a lone row moved nothing.
+    """SQL for the code of a pair; null if its rows agree and their days are near enough.
 
-    The code is TOLERATED, `tolerated`, if amounts or fees differ by no more than `allowed` says.
+    Null also for a single row that moved no money. The code is TOLERATED if amounts or fees differ by no more than
+    `allowed` permits.
     """
     fields = {
         "currency_mismatch": "l_currency <> s_currency",
@@ -302,7 +448,7 @@ def code_of(allowed: Allowed) -> str:
 
 
 def with_codes(engine: Engine, pairs: pa.Table, shape: Columns, allowed: Allowed) -> pa.Table:
-    """The pairs in this shape, with the `code` that the engine works out."""
+    """The pairs with the columns `shape`; the engine works out the column `code`."""
     if not len(pairs):
         return arrow_schema(shape).empty_table()
     given = {name: kind for name, kind in shape.items() if name != "code"}
@@ -310,11 +456,11 @@ def with_codes(engine: Engine, pairs: pa.Table, shape: Columns, allowed: Allowed
 
 
 def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = False) -> Frame:
-    """The rows of special groups (see _marked) with the columns SPECIAL.
+    """SQL for the rows of special groups (see _marked) with the columns SPECIAL.
 
     `rows` has the columns of ROW, and `batches`: how many rows of the group have a batch. With `overlaps`, lines that
-    another file repeats or an earlier run settled are marked as `told_again`. With `respelt`, the groups may spell a
-    key in several ways, and rows with the same spelling pair first.
+    another file repeats or an earlier run settled are marked as `told_again`. With `respelt`, a group may have several
+    spellings of a key, and rows with the same spelling are paired first.
     """
     shape = {name: SPECIAL[name] for name in (*ROW, "batches", "ends", "fresh", "pair", "told_again")}
     found = conform(
@@ -344,10 +490,11 @@ def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = F
 
 
 def _told_again(rows: Frame, shape: Columns) -> Frame:
-    """Mark as `told_again` lines that another file repeats or an earlier run settled: they do not count in the group.
+    """SQL that marks lines as `told_again` if another file repeats them or an earlier run settled them.
 
-    The same line in two files is one movement. If one file has a line twice and another three times, three count.
-    Rows that were carried forward count as one file. A line that an earlier run settled is no repeat of an open row.
+    Such lines do not count in the group. The same line in two files is one movement. If one file has a line twice and
+    another three times, three count. Rows that were carried forward count as one file. A line that an earlier run
+    settled does not repeat an open row.
     """
     line = f'{_OF_GROUP}, side, key, currency, "day", signed, {_SETTLED}'
     file = f"case when {_IS_NEW} then source else '' end"
@@ -360,7 +507,7 @@ def _told_again(rows: Frame, shape: Columns) -> Frame:
 
 
 def _paired(rows: Frame, shape: Columns, by: tuple[str, ...]) -> Frame:
-    """Give one `pair` to the n-th row of each side, among unpaired rows that moved and agree in the columns `by`."""
+    """SQL that gives one `pair` to the n-th row of each side, among unpaired completed rows with equal columns `by`."""
     within = f"{_OF_GROUP}, {listed(by)}"
     sums = [f"cast(sum({name}) over ({within}) as bigint)" for name in ("l_left", "s_left")]
     # The ledger's rows come first, so that one order does for both sides.
@@ -378,10 +525,7 @@ def _paired(rows: Frame, shape: Columns, by: tuple[str, ...]) -> Frame:
 
 
 def firsts(members: pa.Table) -> pa.ChunkedArray:
-    """A mask of `members`: True for the first row of each side of each group.
-
-    The columns _TIES decide which row is first, not the order of the input.
-    """
+    """A mask of `members`: True for the first row of each side of each group, in the order of the columns _TIES."""
     keys, order = [*GROUP, "side"], _order(members)
     ordered = members.select(keys).take(order).append_column("at", order)
     first = ordered.group_by(keys, use_threads=False).aggregate([("at", "first")])["at_first"]
@@ -389,14 +533,14 @@ def firsts(members: pa.Table) -> pa.ChunkedArray:
 
 
 def _order(rows: pa.Table) -> pa.Array:
-    """The indices of rows in the order of the columns _TIES, by which the engines sort too."""
+    """The indices of rows in the order of the columns _TIES; the engines sort in the same order."""
     return pc.sort_indices(rows, [(name, "ascending", "at_start") for name in _TIES])
 
 
 def respelt(groups: pa.Table) -> pa.Table:
-    """The `groups` (`account` and `g`) whose keys share a bare spelling, each with that spelling as `name`.
+    """The groups (`account` and `g`) whose keys differ only in spelling; `name` is their common bare key.
 
-    Only groups that disagree are given: in all others, both sides spell the key alike.
+    `groups` has only groups that disagree: in all others, both sides spell the key in the same way.
     """
     once = groups.select(GROUP).group_by(GROUP).aggregate([])
     named = once.append_column("name", pa.array([bare(key) for key in once["g"].to_pylist()], pa.string()))
@@ -406,36 +550,34 @@ def respelt(groups: pa.Table) -> pa.Table:
 
 
 _UNSEEN = "[\\s\u00a0\u1680\u2000-\u200d\u2028\u2029\u202f\u205f\u2060\u3000\ufeff]"
-"""White space, as a pattern that fits the same characters in each engine."""
+"""A pattern for white space that matches the same characters in every engine."""
 
 
 def bare(key: str) -> str:
-    """A key in lower case, without white space and leading zeros: none of these tells two keys apart.
+    """A key in lower case, without white space and leading zeros: keys that differ only in these are one key.
 
-    A key of zeros alone keeps one zero.
+    A key that consists of zeros keeps one zero.
     """
     written = re.sub(_UNSEEN, "", key).lower()
     return written.lstrip("0") or written[:1]
 
 
 def bare_in_sql(engine: Engine, key: str) -> str:
-    """SQL that turns `key`, itself SQL, into the text that `bare` returns."""
+    """SQL that applies `bare` to the SQL expression `key`."""
     written = f"lower({engine.WITHOUT.format(key, engine.text(_UNSEEN))})"
     nonzero = engine.WITHOUT.format(written, engine.text("^0+"))
     return f"coalesce(nullif({nonzero}, ''), left({written}, 1))"
 
 
 def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Pairs the open rows of groups without a batch (columns SPECIAL); returns the pairs, and the duplicates.
+    """Pairs the open rows of groups without a batch (columns _OPEN); returns the pairs, and the duplicates.
 
-    A pair has the rows of both sides side by side, as `l_…` and `s_…`; a side may be missing. A duplicate has no
-    partner, and another row has the same side, key and direction. A row in the other direction (a refund or a charge),
-    or with another spelling of the key, is a movement of its own.
+    A pair has the columns of the ledger row as `l_…` and of the statement row as `s_…`; one of the rows may be missing.
+    A duplicate has no partner, while another row of its side has the same key and direction. A row in the other
+    direction (a refund or a charge), or with another spelling of the key, is no duplicate.
     """
     ordered = left.take(_order(left))
-    rows = ordered.select(
-        [*GROUP, "side", "key", "direction", "amount", "status", "was", "stands", "moved"]
-    ).to_pylist()
+    rows = ordered.select([*GROUP, "side", "key", *_ALIKE, "status", "was", "stands", "moved"]).to_pylist()
     moves = [row["status"] == COMPLETED for row in rows]
     groups = [tuple(row[name] for name in GROUP) for row in rows]
     free, met = sorted(range(len(rows)), key=lambda place: not moves[place]), []
@@ -446,7 +588,7 @@ def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
     for by, only_moved, only_firsts in _NEAREST:
         alike: defaultdict[tuple[object, ...], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
         for place in free:
-            is_first = groups[place] in alone or (moves[place] and not _is_further(rows[place], stands))
+            is_first = groups[place] in alone or (moves[place] and not _is_duplicate(rows[place], stands))
             if (moves[place] or not only_moved) and (is_first or not only_firsts):
                 of = (*groups[place], *(rows[place][name] for name in by))
                 alike[of][rows[place]["side"] == STATEMENT].append(place)
@@ -456,34 +598,34 @@ def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
         taken = set(chain(*found))
         free = [place for place in free if place not in taken]
         alone -= {groups[place] for place in taken}
-        stands.update(_way(rows[place]) for place in taken)
+        stands.update(_duplicate_key(rows[place]) for place in taken)
     further, single = [], []
     for place in sorted(free):
         row = rows[place]
-        if moves[place] and _is_further(row, stands):
+        if moves[place] and _is_duplicate(row, stands):
             further.append(place)
         else:
             single.append((None, place) if row["side"] == STATEMENT else (place, None))
-        stands[_way(row)] += 1
+        stands[_duplicate_key(row)] += 1
     return _side_by_side(ordered, [*met, *single]), ordered.take(pa.array(further, pa.int64()))
 
 
-def _is_further(row: dict[str, object], stands: Counter[tuple[object, ...]]) -> bool:
-    """True if the row is a duplicate: another row of its side, key and direction is paired, or counted in `stands`.
+def _is_duplicate(row: dict[str, object], stands: Counter[tuple[object, ...]]) -> bool:
+    """True if a row with the same side, key and direction is already paired, or counted in `stands`.
 
-    Also if an earlier run carried the row forward as a duplicate. `stands` counts rows by side, key and direction.
+    Also true if an earlier run carried the row forward as a duplicate. `stands` counts rows by _duplicate_key.
     """
-    return bool(row["stands"] or stands[_way(row)] or row["was"] in codes.DUPLICATE.values())
+    return bool(row["stands"] or stands[_duplicate_key(row)] or row["was"] in codes.DUPLICATE.values())
 
 
-def _way(row: dict[str, object]) -> tuple[object, ...]:
+def _duplicate_key(row: dict[str, object]) -> tuple[object, ...]:
     return tuple(row[name] for name in (*GROUP, "side", "key", "direction", "status"))
 
 
 def _side_by_side(rows: pa.Table, met: Sequence[tuple[int | None, ...]]) -> pa.Table:
     """A table with one pair in each row; `pair` numbers the pairs of a group from 1.
 
-    `met` has, for each pair, the indices in `rows` of its ledger row and its statement row, None for a missing row.
+    `met` has, for each pair, the indices in `rows` of its ledger row and its statement row; None for a missing row.
     """
     made: dict[str, pa.ChunkedArray] = {}
     for place, prefix in enumerate(("l_", "s_")):

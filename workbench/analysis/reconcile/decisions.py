@@ -1,7 +1,7 @@
-"""People's decisions about breaks: reads them strictly, sets them beside the breaks, closes breaks, and takes new ones.
+"""Decisions about breaks: reads them strictly, applies them to the breaks, closes breaks, and writes new decisions.
 
-A decision never changes the amount of a break, nor the proof; it says who takes the break for settled, and why. The
-form of JupyterLab holds no logic: the form calls `DecisionTable.write`, as `decide` does for a script.
+A decision changes neither the amount of a break nor the proof. It records who considers the break settled, and why. The
+JupyterLab form has no logic of its own: it calls `DecisionTable.write`, as a script's `decide` does.
 """
 
 import hashlib
@@ -43,15 +43,15 @@ if TYPE_CHECKING:
 Row = dict[str, str | None]
 """A row with the columns DECIDED; an empty cell is None."""
 WITHDRAWN: Final = "open"
-"""The verdict that takes back an earlier verdict, also one that was carried forward."""
+"""The verdict that withdraws an earlier verdict, also one that was carried forward."""
 APPLIED, STALE, SETTLED, ELSEWHERE = "applied", "stale", "settled", "elsewhere"
 ENDED: Final = "closed"
 """The state of a decision that has closed its breaks; only a carry-forward has it."""
 _REQUIRED: Final = ("break", "verdict", "partner", "who", "when", "why")
 _MAY_LACK: Final = ("partner", "when")
-"""Columns that a table of breaks may lack."""
-_CALLED: Final = {heading(name).casefold(): name for name in BREAK} | {"id": "break"}
-"""The heading of a column in an output, in lower case → the column's name in BREAK; the column `id` is `break`."""
+"""Columns of a decision that a table of breaks may lack."""
+_COLUMN_OF: Final = {heading(name).casefold(): name for name in BREAK} | {"id": "break"}
+"""A column's heading in reports, in lower case → its name in BREAK; `id` → `break`."""
 _MOST: Final = 20
 """The most problems of a file that one error lists."""
 _FEW: Final = 5
@@ -64,17 +64,17 @@ _BY_SPREADSHEET: Final = re.compile(
 
 
 class Decided(NamedTuple):
-    """Decisions of people, rules, and the files that they come from."""
+    """The decisions of people, the rules, and the sources of both."""
 
     decisions: Sequence[Row]
     rules: Sequence[Rule]
     inputs: Sequence[Input]
     match: Mapping[str, MatchRules]
-    """Account, in which `*` stands for anything → the rules that match its rows, in place of its layout's."""
+    """Account (`*` in a name stands for any text) → the rules that match its rows, in place of its layout's rules."""
 
 
 def decided_by(decisions: Path | str | pd.DataFrame | None, rules: Path | str | None, match: object) -> Decided:
-    """Reads decisions and rules. Where `match` and the rules file both name an account, `match` counts."""
+    """Reads decisions and rules. For an account that both `match` and the rules file name, `match` applies."""
     told, *inputs = ([],) if decisions is None else decisions_in(decisions)
     own: Sequence[Rule] = ()
     declared: Mapping[str, MatchRules] = {}
@@ -93,13 +93,13 @@ def decided_by(decisions: Path | str | pd.DataFrame | None, rules: Path | str | 
 
 
 def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:
-    """The decisions in a .csv or .xlsx file or a DataFrame, and the source as an Input.
+    """The decisions in a .csv or .xlsx file or a DataFrame, and their source as an Input.
 
-    The table has the columns DECIDED, or is one of breaks with their verdicts. A file that a spreadsheet has saved is
-    read too: with a UTF-8 mark, semicolons or tabs, and the spreadsheet's days. In a table of breaks, under the
-    headings of any output, the rows with a person's verdict count; an empty `when` becomes the day on which the file
-    was saved. Raises ReconcileRefused: the file cannot be read, has an unknown column, or rows that cannot be used:
-    each is named.
+    The table has the columns DECIDED, or is a table of breaks with their verdicts. A CSV that a spreadsheet saved is
+    accepted: with a byte-order mark, with semicolons or tabs, and with the spreadsheet's date format. A table of breaks
+    may have the headings of any report; only its rows with a person's verdict count, and an empty `when` becomes the
+    day on which the file was saved. Raises ReconcileRefused: the file cannot be read, has an unknown column, or has
+    unusable rows; the message names each row.
     """
     if isinstance(given, pd.DataFrame):
         # The decisions of an earlier result have a state, which is found anew.
@@ -117,9 +117,10 @@ def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:
 
 
 def _tables(path: Path) -> list[Iterator[Line]]:
-    """The lines of each sheet of a workbook, or of each reading of a text file, whose header has `break` and `verdict`.
+    """The lines of each table in the file whose header has `break` and `verdict`.
 
-    Without such a header, the lines of the sheet or reading with the most columns.
+    A table is a sheet of a workbook, or a text file split by one separator. If no header has both, the lines of the
+    table with the most columns.
     """
     heads: list[tuple[set[str], Callable[[], Iterator[Line]]]] = []
     # A file that is not UTF-8 was saved by a spreadsheet in the code page of western Europe.
@@ -133,18 +134,18 @@ def _tables(path: Path) -> list[Iterator[Line]]:
 
 
 def _column(heading: Cell) -> str:
-    """The name of the column in DECIDED or BREAK for which a heading stands; any other heading in lower case."""
+    """The column of DECIDED or BREAK that a heading stands for; any other heading in lower case."""
     text = " ".join(text_of(heading).split()).casefold()
-    return _CALLED.get(text, text)
+    return _COLUMN_OF.get(text, text)
 
 
 def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = None) -> list[Row]:
-    """The decisions in a table, whose first line is the header; a decision that is in two rows counts once.
+    """The decisions in a table whose first line is the header; a decision that two rows repeat counts once.
 
-    `name` and `unit` (`row` or `line`) name the table and a place in it in messages. A table with a column `id` is one
-    of breaks: rows without a person's verdict are passed over, and a decision without a day is dated `saved`; None
-    leaves the day empty. Raises ReconcileRefused: the columns are not those of decisions, or rows cannot be used, each
-    with the reason.
+    In messages, `name` names the table and `unit` (`row` or `line`) its rows. A table with a column `id` is a table of
+    breaks: its rows without a person's verdict are skipped, and a decision without a day gets the day `saved`; None
+    leaves the day empty. Raises ReconcileRefused: the columns are not those of decisions, or rows cannot be used; the
+    message gives the reason for each.
     """
     header = [text_of(title).strip() for title in next(lines, (0, []))[1]]
     while header and not header[-1]:
@@ -193,7 +194,7 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
 
 
 def _problems(row: Row, called: Mapping[str, str]) -> list[str]:
-    """Every reason why a row cannot be used, and what to write instead; `called` is column → the file's heading."""
+    """Every reason why a row cannot be used, with the remedy; `called` is column → the file's heading."""
     known, ids, when = (*VERDICTS, WITHDRAWN), ids_of(row), row["when"]
     odd = [other for other in ids if not _ID.fullmatch(other)]
     is_match = row["verdict"] == "match"
@@ -215,15 +216,15 @@ def ids_of(row: Mapping[str, Any]) -> list[str]:
 
 
 def _readings(text: str) -> list[str | None]:
-    """The moment in ISO 8601, read with the day first and with the month first; None where that fails."""
+    """The moment in ISO 8601, read with the day first and with the month first; None where a reading is impossible."""
     return [_moment(text, day_first=first) for first in (True, False)]
 
 
 def _dated(rows: Mapping[str, Row], days: Collection[str]) -> list[str]:
-    """Sets each row's `when`, in place, to ISO 8601; returns the first problem in a list, empty if there is none.
+    """Changes each row's `when`, in place, to ISO 8601; returns a list with the first problem, empty if there is none.
 
-    One order of day and month holds for a file, never guessed. `days` are other dates of the file, which may show the
-    order.
+    All rows must fit one order of day and month, which is never guessed. `days` are other dates of the file, which may
+    reveal the order.
     """
     given = {place: (row["when"] or "", _readings(row["when"] or "")) for place, row in rows.items()}
     others = [both for both in map(_readings, days) if any(both)]
@@ -254,7 +255,7 @@ def _moment(text: str, *, day_first: bool) -> str | None:
 
 
 def _without_smaller(rows: Mapping[str, Row]) -> dict[str, Row]:
-    """The rows without each match whose breaks are all part of a larger match, which replaces it."""
+    """The rows without those matches whose breaks are all part of a larger match, which replaces them."""
     matched: dict[str, list[set[str]]] = {}
     for ids in ({*ids_of(row)} for row in rows.values() if row["verdict"] == "match"):
         for name in ids:
@@ -266,7 +267,7 @@ def _without_smaller(rows: Mapping[str, Row]) -> dict[str, Row]:
 
 
 def _decided_twice(rows: Mapping[str, Row]) -> Iterator[str]:
-    """Yields a sentence for each break that two rows decide differently."""
+    """Yields a sentence for each break about which two rows disagree."""
     seen: dict[str, tuple[str, tuple[str | None, list[str]]]] = {}
     for place, row in rows.items():
         said = (row["verdict"], sorted(ids_of(row)) if row["verdict"] == "match" else [])
@@ -282,8 +283,8 @@ def applied(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The breaks with the decisions about them, and every decision with its state (columns DECISION).
 
-    `carried` has the decisions of an earlier run (columns DECISION); a `given` decision about the same break replaces
-    them. `accounts` are those of this run: a decision about another account is `elsewhere`. Raises ReconcileRefused: a
+    `carried` has the decisions of an earlier run (columns DECISION); a decision in `given` replaces those about the
+    same break. A decision about an account outside of `accounts` gets the state `elsewhere`. Raises ReconcileRefused: a
     given decision would reopen a break that an earlier run has closed.
     """
     again = {other for row in given for other in ids_of(row)}
@@ -350,9 +351,9 @@ def _rows(decisions: pd.DataFrame) -> list[Row]:
 
 
 def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str]], accounts: Collection[str]) -> str:
-    """The state of a decision; `open_` is True for each of its breaks that is still open and unchanged.
+    """The state of a decision; `open_` has True for each of its breaks that is still open and unchanged.
 
-    `open_keys` has the account and bare key of every open break; `accounts` are those of this run.
+    `open_keys` has the account and the bare key of every open break; `accounts` are the accounts of this run.
     """
     if all(open_):
         return APPLIED
@@ -365,9 +366,10 @@ def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str
 
 
 def carried_on(decisions: pd.DataFrame, closed: pd.Series, before: pd.DataFrame) -> pd.DataFrame:
-    """The decisions for the next run (columns DECISION): those `before` that have ended, and `decisions` of this run.
+    """The decisions for the next run (columns DECISION): those in `before` that have ended, and those of this run.
 
-    A decision of this run ends if its break is among the ids in `closed`; other stale or settled ones are left out.
+    A decision of this run ends if its break is among the ids in `closed`. Other decisions that are stale or settled are
+    left out.
     """
     states = decisions["state"].astype("string").mask(decisions["break"].isin(closed), ENDED)
     made = pd.concat([before[before["state"] == ENDED], decisions.assign(state=states)], ignore_index=True)
@@ -375,7 +377,7 @@ def carried_on(decisions: pd.DataFrame, closed: pd.Series, before: pd.DataFrame)
 
 
 def groups_closed(breaks: pd.DataFrame) -> pd.Series:
-    """The group of each break whose decision leaves nothing to book: the ids decided together; null for other breaks.
+    """For each break, the ids decided with it if the decision leaves nothing to book; null for other breaks.
 
     Such a decision is a `match` whose variances add up to zero in each account and currency, or an accepted
     `date_mismatch`.
@@ -393,19 +395,21 @@ def groups_closed(breaks: pd.DataFrame) -> pd.Series:
 
 
 def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame, settled: pa.Table) -> pd.DataFrame:
-    """Breaks `decided` with nothing left to book, and earlier breaks that are closed since (columns CLOSED_BREAK).
+    """The breaks that this run closed (columns CLOSED_BREAK).
 
-    `met` has the rows of those earlier breaks. `settled` has the pairs that rules matched: an earlier break gets its
-    pair's rule, else `key`. `decisions` (columns DECISION) name who decided an earlier break that was booked since.
+    They are breaks that people `decided` with nothing left to book, and breaks of earlier runs whose rows, in `met`,
+    match now. `settled` has the pairs that rules matched: an earlier break gets its pair's rule, else `key`.
+    `decisions` (columns DECISION) name who decided an earlier break that was booked since.
     """
     if decided.empty and not len(met):
         return frame([], CLOSED_BREAK)
     same = [name for name in CLOSED_BREAK if name != "rule"]
     made = [dict(zip(same, row, strict=True)) for row in python_rows(decided, *same)]
-    named = ("account", "key", "break", "verdict", "who", "when", "why")
+    named = ("account", "key", "code", "break", "verdict", "who", "when", "why")
+    # A key may have several breaks, told apart by their codes; a decision that a person wrote may name no code.
     about = {
-        (account, bare(key or "")): dict(zip(("id", *named[3:]), row, strict=True))
-        for account, key, *row in python_rows(decisions[decisions["state"] == SETTLED], *named)
+        (account, bare(key or ""), code): dict(zip(("id", *named[4:]), row, strict=True))
+        for account, key, code, *row in python_rows(decisions[decisions["state"] == SETTLED], *named)
     }
     rules = settled["rule"].to_pylist()
     by_place = {
@@ -420,7 +424,9 @@ def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame,
         begins = begun | {"variance_minor": 0, "rule": by_place.get(place, "key")}
         made_of = broken.setdefault(tuple(begun.values()), begins)
         made_of["variance_minor"] += row["moved"] if row["side"] == LEDGER else -row["moved"]
-    made += [closed | about.get((closed["account"], bare(closed["key"] or "")), {}) for closed in broken.values()]
+    for closed in broken.values():
+        of_code = (about.get((closed["account"], bare(closed["key"] or ""), code)) for code in (closed["code"], None))
+        made.append(closed | next(filter(None, of_code), {}))
     rows = [dict.fromkeys(CLOSED_BREAK) | row for row in made]
     return frame(rows, CLOSED_BREAK).sort_values(["account", "key", "code"], ignore_index=True)
 
@@ -431,7 +437,7 @@ def is_open(breaks: pd.DataFrame) -> pd.Series:
 
 
 def by_whom(breaks: pd.DataFrame) -> dict[str, Counter[str]]:
-    """Counts the breaks that each person and each rule has decided, by verdict."""
+    """Person or rule → the number of its decisions by verdict."""
     made: dict[str, Counter[str]] = {}
     for verdict, who, rule in python_rows(breaks[breaks["verdict"].notna()], "verdict", "who", "rule"):
         made.setdefault(who or f"the rule {rule!r}", Counter())[VERDICTS.get(verdict, verdict)] += 1
@@ -454,7 +460,7 @@ class Signatures(NamedTuple):
     def signed(self, prepared_by: str, reviewed_by: str, on: date) -> "Signatures":
         """The signatures with the given names added, dated `on`; an empty name adds nothing.
 
-        Raises ReconcileRefused: one person would review what the same person prepared.
+        Raises ReconcileRefused: preparer and reviewer are the same person.
         """
         day = on.isoformat()
         made = self._replace(prepared_by=prepared_by.strip(), prepared_on=day) if prepared_by.strip() else self
@@ -465,7 +471,7 @@ class Signatures(NamedTuple):
 
 
 def sign_off(breaks: pd.DataFrame, decisions: pd.DataFrame, inputs: pd.DataFrame, signatures: Signatures) -> str:
-    """A text: who decided what, and when last, how many decisions are stale, the inputs' hashes, and who signed."""
+    """Text to sign off: who decided what and when last, the number of stale decisions, input hashes, and who signed."""
     said = [
         f"{who} ({', '.join(f'{number:,} {verdict}' for verdict, number in sorted(counts.items()))})"
         for who, counts in by_whom(breaks).items()
@@ -476,7 +482,7 @@ def sign_off(breaks: pd.DataFrame, decisions: pd.DataFrame, inputs: pd.DataFrame
         last = max(decisions.loc[decisions["state"] == APPLIED, "when"], key=_instant)
         parts.append(f"last on {in_lusaka(milliseconds(_instant(last))) if 'T' in last else last}")
     parts += [f"{states[STALE]:,} stale"] if states[STALE] else []
-    parts += _apart(breaks, decisions)
+    parts += _unequal_matches(breaks, decisions)
     told = python_rows(inputs, "side", "name", "sha256")
     files_ = [f"{'layout ' if side == 'layout' else ''}{name} {sha[:12]}" for side, name, sha in told if sha]
     others = inputs.loc[inputs["sha256"].isna(), "name"].tolist()
@@ -496,7 +502,7 @@ def stale_words(decisions: pd.DataFrame) -> str:
 
 
 def closing_words(breaks: pd.DataFrame) -> str:
-    """A sentence that nothing is open, and who decided the `breaks`; empty if nobody decided any."""
+    """A sentence that nothing is open, with those who decided the `breaks`; empty if nobody decided any."""
     deciders = {who: counts.total() for who, counts in by_whom(breaks).items()}
     if not deciders:
         return ""
@@ -511,8 +517,8 @@ def _instant(when: str) -> datetime:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-def _apart(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:
-    """A note, in a list, on decided matches whose amounts differ; empty if none does."""
+def _unequal_matches(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:
+    """A list with a note on decided matches whose amounts differ; empty if there are none."""
     named = _rows(decisions[(decisions["state"] == APPLIED) & (decisions["verdict"] == "match")])
     variance = dict(zip(breaks["id"], breaks["variance_minor"], strict=True))
     groups = {frozenset(ids_of(row)) for row in named}
@@ -521,17 +527,18 @@ def _apart(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:
 
 
 _MOST_SHOWN: Final = 1_000
-"""The most breaks that the form shows; of each code, the largest come first."""
+"""The most breaks in the form; of each code, it shows those with the largest variances first."""
 _AT_ONCE: Final = 20
 _UNDECIDED: Final = "not decided"
 _HEADINGS: Final = ("break", "to do", "account", "key", Column("variance", numeric=True), "verdict")
 
 
 class DecisionTable:
-    """The breaks of a result that a person decides about, and the file that keeps the decisions.
+    """A table for deciding the breaks of a result; it writes the decisions to a file.
 
-    `who` decides. `suggestions` (columns SUGGESTION) are offered as partners, beside breaks with the opposite amount.
-    Raises ReconcileRefused: `path` does not end in .csv, or the file exists and cannot be used.
+    `who` is the person who decides. As partners of a break, it offers those in `suggestions` (columns SUGGESTION), and
+    breaks with the opposite variance. Raises ReconcileRefused: `path` does not end in .csv, or the file exists and
+    cannot be used.
     """
 
     def __init__(
@@ -553,12 +560,12 @@ class DecisionTable:
         self, breaks: str | Sequence[str], verdict: str, *, why: str, who: str = "", partner: str = "",
         replace: bool = False,
     ) -> None:  # fmt: skip
-        """Write down a verdict on one break or several: `match` with a `partner`, `accept`, `write_off` or `ignore`.
+        """Writes a verdict on one break or several: `match` with a `partner`, `accept`, `write_off` or `ignore`.
 
-        A match without a `partner` joins all `breaks`; to take a suggestion, give its text of ids as `breaks`. `open`
-        takes back a decision. Only `replace` replaces another person's decision.
-        Raises ReconcileRefused: there is no such break or verdict, `who` or `why` is missing, or another person has
-        decided; ReportRefused: the file cannot be written.
+        A match without a `partner` joins all `breaks`; to accept a suggestion, give its text of ids as `breaks`. The
+        verdict `open` withdraws a decision. Another person's decision is replaced only with `replace=True`. Raises
+        ReconcileRefused: there is no such break or verdict, `who` or `why` is missing, or another person has decided;
+        ReportRefused: the file cannot be written.
 
         >>> result.decide("decisions.csv", who="Desk").decide("bq4x7m2k5n3a", "accept", why="seen")  # doctest: +SKIP
         """
@@ -569,9 +576,9 @@ class DecisionTable:
         self.write([{"break": name, **given} for name in names], replace=replace)
 
     def write(self, given: Sequence[Mapping[str, str | None]], *, replace: bool = False) -> None:
-        """Write down all the decisions or none; each has break, verdict, partner, who and why.
+        """Writes all the decisions or none; each has break, verdict, partner, who and why.
 
-        Only `replace` replaces another person's decision. Raises as `decide` does.
+        Another person's decision is replaced only with `replace=True`. Raises the same errors as `decide`.
         """
         about = {row[0]: row[1:] for row in python_rows(self._all, "id", "account", "key", "code")}
         before, now = self.decided(), datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -594,7 +601,7 @@ class DecisionTable:
             files.write(frame(safe, DECIDED), unfinished, DECIDED, marked=True)
 
     def decided(self) -> dict[str, Row]:
-        """People's decisions by break: the result's decisions, replaced by those that the file has now."""
+        """Break id → the latest decision: of the result, or of the file as it is now."""
         known = _rows(self._breaks[self._breaks["who"].notna()].rename(columns={"id": "break"}))
         told = [
             {**row, "break": name, "partner": "; ".join(other for other in ids_of(row) if other != name) or None}
@@ -606,7 +613,10 @@ class DecisionTable:
         return decisions_in(self.path)[0] if self.path.exists() else []
 
     def partners_of(self, *names: str) -> dict[str, list[str]]:
-        """The id of each break in `names` → candidates for its partner, best first: an id, or several with `; `."""
+        """Id of each break in `names` → candidates for its partner, best first.
+
+        A candidate is an id, or several joined by `; `.
+        """
         return partners_of(self._breaks, self._suggested, names)
 
     def _table(self) -> Table:
@@ -626,12 +636,12 @@ class DecisionTable:
         return with_widget(bundle(repr(self), self._table().html()), self.form)
 
     def form(self) -> "ipywidgets.VBox":
-        """The table as a form of JupyterLab: a row for each break, and a button that writes what is chosen."""
+        """The table as a JupyterLab form: a row for each break, and a button that writes the verdicts."""
         return _Form(self, self._breaks.head(_MOST_SHOWN), self.decided()).box
 
 
 class _Form:
-    """A form of widgets: `_parts` has the breaks of each page, `_controls` the input fields of opened pages."""
+    """A form of widgets: `_parts` is page title → breaks, `_controls` is break id → the input fields shown so far."""
 
     def __init__(self, decisions: DecisionTable, breaks: pd.DataFrame, decided: Mapping[str, Row]) -> None:
         import ipywidgets
@@ -641,26 +651,26 @@ class _Form:
             name: {field: row[field] or "" for field in ("verdict", "partner", "why")} for name, row in decided.items()
         }
         self._parts = dict(_parts(breaks))
-        self._called = {
+        self._labels = {
             name: f"{name} {key_text(key)}, {money_text(minor, currency)}"
             for name, key, minor, currency in python_rows(breaks, "id", "key", "variance_minor", "currency")
         }
-        self._ids = {text: name for name, text in self._called.items()}
+        self._ids = {text: name for name, text in self._labels.items()}
         self._controls: dict[str, Any] = {}
         self._boxes: dict[str, Any] = {}
         self._part = ipywidgets.Dropdown(options=list(self._parts), description="to do", layout={"width": "auto"})
         self._who = ipywidgets.Text(value=decisions.who, description="who")
-        self._said = ipywidgets.HTML()
+        self._message = ipywidgets.HTML()
         self._rows = ipywidgets.VBox()
         button = ipywidgets.Button(description="Write decisions", button_style="primary")
         button.on_click(lambda _: self._write())
         self._part.observe(lambda _: self._show(), names="value")
         self._show()
         top = self._line([self._part, self._who, button])
-        self.box = ipywidgets.VBox([top, self._said, self._rows, _keyboard_guard()])
+        self.box = ipywidgets.VBox([top, self._message, self._rows, _keyboard_guard()])
 
     def _line(self, parts: "Sequence[ipywidgets.Widget]") -> "ipywidgets.HBox":
-        """Places widgets side by side, and below each other where the line is too wide."""
+        """Places widgets side by side; they wrap if the line is too wide."""
         return self._widgets.HBox(parts, layout={"flex_flow": "row wrap"})
 
     def _show(self) -> None:
@@ -670,8 +680,8 @@ class _Form:
         self._rows.children = self._boxes.get(name, ())
 
     def _shown(self, ids: str) -> str:
-        """An option for one partner or several: the id, the key and the amount of each."""
-        text = "; ".join(self._called.get(name, name) for name in ids.split("; "))
+        """The text of an option for one partner or several: the id, the key and the amount of each."""
+        text = "; ".join(self._labels.get(name, name) for name in ids.split("; "))
         self._ids[text] = ids
         return text
 
@@ -714,14 +724,14 @@ class _Form:
         try:
             self._decisions.write([{"break": name, **how, "who": self._who.value} for name, how in changed.items()])
         except WorkbenchError as error:
-            self._said.value = "<b>Not written.</b> " + "<br>".join(escape(str(error)).splitlines())
+            self._message.value = "<b>Not written.</b> " + "<br>".join(escape(str(error)).splitlines())
             return
         self._written |= changed
-        self._said.value = f"{len(changed)} written to {escape(str(self._decisions.path))}."
+        self._message.value = f"{len(changed)} written to {escape(str(self._decisions.path))}."
 
 
 def _keyboard_guard() -> "ipywidgets.Widget":
-    """An invisible widget that keeps keys pressed in the form's dropdowns, boxes and buttons from JupyterLab.
+    """An invisible widget that stops JupyterLab from acting on keys pressed in the form's fields and buttons.
 
     Without the widget, an arrow in a dropdown moves to the next cell, and `m` turns the cell into Markdown.
     """
@@ -734,7 +744,7 @@ def _keyboard_guard() -> "ipywidgets.Widget":
 
 
 def _parts(breaks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The breaks by code, each code in parts of at most _AT_ONCE breaks; yields a title and the breaks of each part."""
+    """Yields parts of at most _AT_ONCE breaks of one code, each with a title."""
     for code, mine in breaks.groupby("code", observed=True, sort=False):
         for start in range(0, len(mine), _AT_ONCE):
             piece = mine.iloc[start : start + _AT_ONCE]

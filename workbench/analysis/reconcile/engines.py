@@ -1,7 +1,7 @@
-"""The engines that run the rules: each loads tables, stores rows that are used twice, and returns Arrow.
+"""The engines that run the rules: each loads tables, stores rows that several queries use, and returns Arrow tables.
 
-The rules are SQL that both engines read alike; this module has only the SQL that differs. SQL costs nothing until it
-runs, while a library of frames binds each step by itself, which takes longer than a few rows do.
+The rules are SQL that both engines understand; this module has the SQL that differs. Building SQL text costs nothing,
+while a DataFrame library plans each step, which takes longer than the step itself on few rows.
 """
 
 import os
@@ -23,14 +23,14 @@ from workbench.analysis.shapes import DAY, MOMENT, Columns
 Frame = str
 """SQL for rows: the name of a table, or a SELECT in parentheses."""
 Native = Any
-"""A table or a session of a library that may not be installed."""
+"""A table or a session of a library that may not be installed: pandas, Polars, DuckDB or Spark."""
 DUCKDB, SPARK = "duckdb", "spark"
 _FEW_BYTES = 8_000_000
 _NUMBERS = count(1)
 NULL = "cast(null as string)"
 """SQL for a null text."""
 UNIT = "\x1f"
-"""Separates the parts of a joined text."""
+"""The separator in a text that joins several values."""
 
 
 def arrow_schema(shape: Columns) -> pa.Schema:
@@ -44,13 +44,13 @@ def listed(names: Iterable[str]) -> str:
 
 
 def conform(frame: Frame, shape: Iterable[str], where: str = "", **made: str) -> Frame:
-    """SQL for the columns of `shape`, in order; `made` has the SQL of new columns, `where` the condition of rows."""
+    """SQL for the columns `shape` of the rows that meet `where`; `made` is column → SQL for its values."""
     columns = ", ".join(f'{made[name]} as "{name}"' if name in made else f'"{name}"' for name in shape)
     return f"(select {columns} from {frame}{f' where {where}' if where else ''})"
 
 
 def both(*frames: Frame) -> Frame:
-    """SQL for the rows of all frames, which have the same columns."""
+    """SQL for the rows of all `frames`, which have the same columns."""
     return f"({' union all '.join(f'select * from {frame}' for frame in frames)})"
 
 
@@ -70,7 +70,7 @@ def apart(rows: Frame, others: Frame, names: Iterable[str]) -> Frame:
 
 
 def shaped(shape: Columns, length: int, /, **given: object) -> pa.Table:
-    """An Arrow table of this shape. `given` has columns, or a value for all rows; other columns are null."""
+    """An Arrow table with the columns `shape`; `given` has a column, or one value for all rows; the rest is null."""
     columns = [
         value.cast(field.type)
         if isinstance(value := given.get(field.name), pa.Array | pa.ChunkedArray)
@@ -81,13 +81,13 @@ def shaped(shape: Columns, length: int, /, **given: object) -> pa.Table:
 
 
 def mapped(column: pa.ChunkedArray, made: Callable[[Any], Any], kind: pa.DataType | None = None) -> pa.Array:
-    """The column after `made`, which runs once for each different value and returns text, or the type `kind`."""
+    """The column with `made` applied, once for each distinct value; the results are text, or of the type `kind`."""
     values = column.combine_chunks().dictionary_encode()
     return pa.array([made(value) for value in values.dictionary.to_pylist()], kind or pa.string()).take(values.indices)
 
 
 def texts_of(rows: pa.Table, names: Iterable[str]) -> pa.ChunkedArray:
-    """Joins the columns of each row into one text, days as numbers; null is empty."""
+    """Joins the columns of each row into one text; dates become numbers of days, a null becomes empty."""
     columns = (day_numbers(rows[name]).cast(pa.string()).fill_null("") for name in names)
     return pc.binary_join_element_wise(*columns, UNIT)
 
@@ -99,7 +99,7 @@ def day_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 @lru_cache(1)
 def _database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001  no process works with the threads of another
-    """The database of a process (its id), in memory; DuckDB writes to temporary files what does not fit."""
+    """The DuckDB database in memory of the process with this id; DuckDB writes what does not fit to temporary files."""
     return duckdb.connect(
         config={
             "temp_directory": tempfile.gettempdir(),
@@ -114,11 +114,14 @@ def _database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001  no pr
 
 
 class Engine:
-    """DuckDB: loads tables into its own connection, runs SQL, and returns the rows. `_Spark` overrides what differs."""
+    """DuckDB: loads tables into a connection of its own, runs SQL, and returns the rows.
+
+    `_Spark` overrides what differs.
+    """
 
     name = DUCKDB
     failures: tuple[type[Exception], ...] = (duckdb.Error, pa.ArrowException)
-    """The exceptions of a file that is damaged inside, and of a number that is too large for its type."""
+    """The exceptions raised for a file that is damaged inside, or for a number that is too large for its type."""
     # A moment to the nanosecond is of a type that `epoch_ms` does not take.
     _MILLISECONDS = 'epoch_ms(cast("{0}" as timestamptz))'
     """SQL for the moment in the column `{0}` as milliseconds since 1970."""
@@ -127,7 +130,7 @@ class Engine:
     SHA256 = "sha256({0})"
     """SQL for the SHA-256 of the text `{0}`, in hexadecimal digits."""
     WITHOUT = "regexp_replace({0}, {1}, '', 'g')"
-    """SQL for the text `{0}` without the parts that fit the pattern `{1}`."""
+    """SQL for the text `{0}` without the parts that match the pattern `{1}`."""
     _account = "cast(account as string)"
     """SQL for an account's name."""
 
@@ -136,18 +139,18 @@ class Engine:
         self._loaded_bytes = 0
 
     def paths(self, paths: Sequence[Path], shape: Columns) -> Frame:
-        """Parquet files as one frame of the columns of `shape`."""
+        """Loads Parquet files as one frame with the columns `shape`."""
         self._loaded_bytes += sum(path.stat().st_size for path in paths)
         return self._read(f"read_parquet([{', '.join(self.text(str(path)) for path in paths)}])", shape)
 
     def own(self, native: Native, shape: Columns) -> Frame:
-        """A table of the engine's own class as a frame of the columns of `shape`."""
+        """Loads a table of the engine's own class as a frame with the columns `shape`."""
         # A relation belongs to its own connection: it is streamed into a table of this one.
         self._loaded_bytes += _FEW_BYTES
         return self.keep(self._registered(native.select(*shape).to_arrow_reader(), shape))
 
     def arrow(self, table: pa.Table, shape: Columns) -> Frame:
-        """An Arrow table as a frame of the columns of `shape`."""
+        """Loads an Arrow table as a frame with the columns `shape`."""
         self._loaded_bytes += table.nbytes
         return self._registered(table.select(list(shape)), shape)
 
@@ -157,9 +160,9 @@ class Engine:
         return self._read(name, shape)
 
     def of_accounts(self, frame: Frame, accounts: Sequence[str]) -> Frame:
-        """The rows of these accounts.
+        """SQL for the rows of these accounts.
 
-        From now on the engine stores account names as an enum, which compares as fast as numbers.
+        From then on the engine stores account names as an enum, which compares as fast as numbers.
         """
         if self._account == Engine._account:
             kind, names = f"accounts_{next(_NUMBERS)}", ", ".join(map(self.text, accounts))
@@ -175,11 +178,11 @@ class Engine:
         return f"'{doubled}'"
 
     def loaded(self, frame: Frame) -> Frame:
-        """The frame of a side's rows, which many queries read. Stores its rows once if little data was loaded."""
+        """The frame of a side, which many queries read; its rows are stored once, unless too much data was loaded."""
         return self.keep(frame) if self._loaded_bytes < _FEW_BYTES else frame
 
     def keep(self, frame: Frame) -> Frame:
-        """Runs the frame's SQL once, and returns the name of the stored rows."""
+        """Runs the frame's SQL once, stores the rows, and returns the name of their table."""
         name = f"rows_{next(_NUMBERS)}"
         self._connection.execute(f"create temp table {name} as select * from {frame}").fetchall()
         return name
@@ -189,7 +192,7 @@ class Engine:
         return self._collect(f"select {listed(shape)} from {frame}").cast(arrow_schema(shape))
 
     def rows(self, frame: Frame, shape: Columns) -> list[dict[str, Any]]:
-        """The rows of a frame as dictionaries of the columns of this shape."""
+        """The rows of a frame as dictionaries with the columns `shape`."""
         found: list[dict[str, Any]] = self.table(frame, shape).to_pylist()
         return found
 
@@ -197,9 +200,9 @@ class Engine:
         return self._connection.sql(query).to_arrow_table()
 
     def _read(self, given: str, shape: Columns) -> Frame:
-        """SQL for the columns `shape` of `given`, a table's name or SQL source, in the form that the rules read.
+        """SQL for the columns `shape` of `given` (a table's name, or SQL), with the types that the rules need.
 
-        Moments become milliseconds, dates become days since 1970.
+        Moments become milliseconds, and dates days, since 1970.
         """
         kinds = {
             ARROW["string"]: 'cast("{0}" as string)',
@@ -217,7 +220,7 @@ class Engine:
 
 
 class _Spark(Engine):
-    """Spark: loads tables as temporary views of the given DataFrames' session, whose executors run the SQL."""
+    """Spark: loads tables as temporary views in the session of the given DataFrames; its executors run the SQL."""
 
     name = SPARK
     failures = (pa.ArrowException,)

@@ -1,4 +1,4 @@
-"""The ledger and the statements of a run: recognised, checked and brought to one shape."""
+"""The ledger and the statements of a run: recognised by their class, checked, and converted to the same columns."""
 
 import hashlib
 from collections import Counter
@@ -44,14 +44,14 @@ SIDES: Final = (LEDGER, STATEMENT)
 PREFIX: Final = {LEDGER: "l_", STATEMENT: "s_"}
 """The prefix of each side's columns in a pair."""
 GROUP: Final = ["account", "g"]
-"""Columns that the rows of one movement, or of one batch, share."""
+"""Columns in which the rows of one movement, or of one batch, agree."""
 OPTIONAL: Columns = {"phone_hash": "string"}
-"""Columns that a table of either side may lack; they are then null."""
+"""Columns that a table of either side may lack; they are null if missing."""
 LEDGER_READ, STATEMENT_READ = (
     {**{name: kind for name, kind in columns.items() if name not in {"payment", "description", "words"}}, **OPTIONAL}
     for columns in (LEDGER_MOVEMENT, STATEMENT_ROW)
 )
-"""The columns that are read from each side."""
+"""The columns that are read from the ledger, and from a statement."""
 ROW: Columns = dict.fromkeys(
     ("side", "account", "g", "key", "batch", "source", "no", "at", "order", "day", "direction", "amount", "fee",
      "currency", "status", "phone", "phone_hash", "bad", "signed", "entry", "kind", "refers", "state", "problem",
@@ -60,19 +60,19 @@ ROW: Columns = dict.fromkeys(
     "bad": "bool",
     **dict.fromkeys(("no", "at", "order", "day", "amount", "fee", "signed", "balance_minor"), "int64"),
 }  # fmt: skip
-"""A row of either side.
+"""The columns of a row of either side.
 
-`g` is the group: the batch, else the key. `source` and `no` are the statement and its line; a ledger row has no
-source, and its `no` is the entry's number. `order` is `at`, or midnight of `day` if `at` is null. `bad` marks a row
-that no rule can use. `kind` is the ledger's kind or the statement's type, `refers` names what a reversal reverses,
+`g` is the group: the batch, else the key. `source` and `no` are the statement and its line; a ledger row has no source,
+and its `no` is the entry's number. `order` is `at`, or midnight of `day` if `at` is null. `bad` marks a row that no
+rule can use. `kind` is the ledger's kind or the statement's type, `refers` names the payment that a reversal reverses,
 and `was` is the code that an earlier run gave the row.
 """
 OF_SIDE: Final = tuple(
     name for name in ROW if name not in {"side", "account", "g", "bad", "order", "was", "balance_minor"}
 )
-"""The columns of a row that a pair has for each side, as `l_…` and `s_…`."""
+"""The columns of ROW that a pair has twice, as `l_…` and `s_…`."""
 ANY_DAY: Final = 10**9
-"""More days than lie between 1970 and any date."""
+"""Stands for no limit of dates: a number of days that is larger than that of any date."""
 
 _FITS: Mapping[pa.DataType, tuple[str, Callable[[Any], bool]]] = {
     ARROW_TYPES["string"]: ("text", lambda kind: kind in (nw.String, nw.Categorical, nw.Enum)),
@@ -82,13 +82,14 @@ _FITS: Mapping[pa.DataType, tuple[str, Callable[[Any], bool]]] = {
     ),
     ARROW_TYPES[DAY]: ("a date", lambda kind: kind == nw.Date),
 }  # fmt: skip
-"""The type as which a column is read → its name, and a check that a column of another type can be read so."""
+"""Type that the rules need → its name, and a function that is true for column types that can be read as this type."""
 
 
 class Side(NamedTuple):
-    """The `columns` of a side, and texts for refusals: its name, and where its columns and its tables come from.
+    """The columns of a side, and texts for errors.
 
-    `first` names what can be given besides the tables of a library.
+    `called` is the side's name in a sentence. `columns_from` and `file_from` tell where to get a table or a file with
+    the columns. `first` names the inputs other than tables of a library.
     """
 
     called: str
@@ -124,24 +125,24 @@ _SMALL: Final = {"account", "key"}
 
 @dataclass(frozen=True)
 class Source:
-    """A table as it was given; `kind` is `paths`, `arrow` (pandas and Polars too), `duckdb` or `spark`."""
+    """An input table; `kind` is `paths`, `arrow` (pandas and Polars too), `duckdb` or `spark`."""
 
     kind: str
     given: Native
     side: Side
     name: str
-    """The name of the file, without its folder, or the number of files, or the table's library and class."""
+    """The file's name without its folder, the number of files, or the library and class of the table."""
     sha256: str | None = None
-    """SHA-256 of a file or query that `read_statement` or `read_ledger` read; else None, and `hashed` works it out."""
+    """SHA-256 of the file or query that `read_statement` or `read_ledger` read; None for others, see `hashed`."""
     read_from: OwnLedger | None = None
-    """The ledger whose rows these are, if it was read with read_ledger()."""
+    """The ledger from which the rows come, if read_ledger() read it; else None."""
     as_of: date | None = None
-    """The business date by the clock of a sandbox's ledger."""
+    """The business date by the sandbox's clock, for a ledger of a sandbox; else None."""
     head: str | None = None
-    """The hash of the last entry of a sandbox's chain."""
+    """The hash of the last entry of the chain, for a ledger of a sandbox; else None."""
 
     def load(self, engine: Engine, shape: Columns) -> Frame:
-        """The columns of `shape` as a frame of the engine; a missing OPTIONAL column is null.
+        """Loads the columns `shape` as a frame of the engine; a missing OPTIONAL column is null.
 
         Raises ReconcileRefused: a column is missing or of another type, or the table cannot be read.
         """
@@ -183,7 +184,7 @@ class Source:
 
     @cached_property
     def _schema(self) -> Mapping[str, Any]:
-        """Column → type, read without rows where possible; the first of several files decides.
+        """Column → type, read without rows where possible; the first of several files counts.
 
         Raises ReconcileRefused: the file cannot be read as Parquet.
         """
@@ -198,7 +199,7 @@ class Source:
             raise ReconcileRefused(f"{self.given[0].name} {why}.", hint=self.side.file_from) from problem
 
     def has_text(self, name: str) -> bool:
-        """True if the table has a text column of this name; in a ledger from `read_ledger`, it must have some text."""
+        """True if the table has a text column of this name; in a ledger from `read_ledger`, not an empty one."""
         if self.is_read:
             return not self.read_from or self.given[name].null_count < len(self.given)
         return _FITS[ARROW_TYPES["string"]][1](self._schema.get(name))
@@ -227,7 +228,7 @@ class Source:
 
     @property
     def statements(self) -> list[str]:
-        """The names of the statements: the `name` of a file or of files, or those in a table's column `statement`.
+        """The names of the statements: those in the column `statement`, or the `name` of a file or of files.
 
         A table without this column is one statement, named `statement`.
         """
@@ -238,7 +239,7 @@ class Source:
 
 
 def sha256_of(*tables: pa.Table) -> str:
-    """SHA-256 of the rows of tables, the same whichever library holds them."""
+    """SHA-256 of the rows of tables; the same rows give the same hash in every library."""
     digest = hashlib.sha256()
     for name, column in ((name, table[name]) for table in tables for name in table.column_names):
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
@@ -256,13 +257,13 @@ _LIBRARIES: Final = {
     ("pyarrow", "Table"): ARROW, ("polars", "DataFrame"): ARROW, ("polars", "LazyFrame"): ARROW,
     ("duckdb", "DuckDBPyRelation"): DUCKDB, ("pyspark", "DataFrame"): SPARK,
 }  # fmt: skip
-"""Library and class → the kind of a Source, by name: no library need be installed or loaded."""
+"""Library and class of a table → the `kind` of its Source; names are compared, so no library needs to be loaded."""
 
 
 def source(given: Native, side: Side) -> Source:
-    """The Source of a table or path, by its class.
+    """Makes the Source of a table or a path, by its class.
 
-    Raises ReconcileRefused: it is no table, a column has mixed types, or no file is at the path.
+    Raises ReconcileRefused: it is no table, a column has mixed types, or there is no file at the path.
     """
     if isinstance(given, str | Path):
         paths = _files(Path(given), side)
@@ -291,12 +292,12 @@ def source(given: Native, side: Side) -> Source:
 
 
 def _read(given: Native, side: Side, phone_key: str | Path | bytes | None = None) -> Native:
-    """Reads a .csv or .xlsx file, or a table that has only a few columns of a ledger; returns all else as it is.
+    """Reads a .csv or .xlsx file, or a table with only a few columns; returns any other input unchanged.
 
-    Raises StatementRefused, with the call that helps: the file or table cannot be read.
+    Raises StatementRefused: the file or table cannot be read; the message names a function call that helps.
     """
     is_file = isinstance(given, str | Path) and Path(given).suffix.lower() in _READ_HERE
-    if isinstance(given, OwnLedger | Statement) or not (is_file or _is_small(given)):
+    if isinstance(given, OwnLedger | Statement) or not (is_file or _is_unread(given)):
         return given
     reads: Callable[..., Any] = read_statement if is_file and side is THE_STATEMENT else read_ledger
     try:
@@ -311,8 +312,11 @@ def _read(given: Native, side: Side, phone_key: str | Path | bytes | None = None
     return rows.assign(statement=made.name, line=range(1, len(rows) + 1), problem=None).astype({"problem": "string"})
 
 
-def _is_small(given: Native) -> bool:
-    """True for a table with `account` and `key`, and without `entry` and `statement`, which our own tables have."""
+def _is_unread(given: Native) -> bool:
+    """True for a table that has `account` and `key`, but lacks the columns that only reading adds.
+
+    read_ledger() or read_statement() has to read it first.
+    """
     try:
         if isinstance(given, str | Path):
             columns = set(pq.read_schema(given).names)
@@ -339,16 +343,16 @@ def _files(path: Path, side: Side) -> list[Path]:
 
 
 SHARED: Final = {"at": "occurred_at", "day": "business_date", "amount": "amount_minor", "fee": "fee_minor"}
-"""A column's name in ROW → its name in the tables of both sides."""
+"""Column name in ROW → column name in the tables of both sides, if the two differ."""
 OWN: Final = {
     LEDGER: {"no": "number", "entry": "entry", "kind": "kind", "refers": "reverses", "state": "state"},
     STATEMENT: {"source": "statement", "no": "line", "kind": "type", "refers": "related", "problem": "problem"},
 }
-"""Side → (name in ROW → name in the side's table), for columns that one side has, or the sides name differently."""
+"""Side → (column name in ROW → column name in the side's table), for columns that SHARED does not name."""
 _TOO_LARGE: Final = " or ".join(
     f"coalesce({name}, 0) not between {-MOST_MINOR} and {MOST_MINOR}" for name in ("amount", "fee")
 )
-"""SQL that is true if the amount or the fee is beyond MOST_MINOR: sums of such amounts might not fit into 64 bits."""
+"""SQL that is true if amount or fee exceeds MOST_MINOR; sums of such amounts might not fit into 64 bits."""
 _MADE: Final = {
     "g": "coalesce(batch, key)",
     "order": f'coalesce("at", day * {DAY_MS}, 0)',
@@ -364,10 +368,10 @@ _MADE: Final = {
 
 
 def rows_of(frame: Frame, side: str, *, carried: bool = False) -> Frame:
-    """The rows of one side with the columns ROW.
+    """SQL for the rows of one side with the columns ROW.
 
-    `frame` has the side's own columns, as an engine loads them, and if `carried` the column `was`. An empty key or
-    batch becomes null: many tables have an empty text where a null belongs.
+    `frame` has the columns of the side, as an engine loads them, and with `carried` also the column `was`. An empty key
+    or batch becomes null, since many tables have an empty text in place of a null.
     """
     of = {our: f'"{own}"' for our, own in (SHARED | OWN[side]).items()} | {"side": f"'{side}'"}
     # A day outside of DAYS counts as missing.
@@ -381,31 +385,31 @@ def rows_of(frame: Frame, side: str, *, carried: bool = False) -> Frame:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The tables as given; `reported` has the statements that were read from files, by name."""
+    """The input tables; `reported` is name → statement, for statements that were read from files."""
 
     ledger: Source
     statements: tuple[Source, ...]
     reported: Mapping[str, Statement]
 
     def statement_rows(self, engine: Engine) -> Frame:
-        """The rows of all statements, with the columns ROW."""
+        """SQL for the rows of all statements, with the columns ROW."""
         given = both(*(source.load(engine, STATEMENT_READ) for source in self.statements))
         return rows_of(conform(given, STATEMENT_READ, **self.where(engine)), STATEMENT)
 
     def ledger_rows(self, engine: Engine) -> Frame:
-        """The rows of the ledger, with the columns ROW."""
+        """SQL for the rows of the ledger, with the columns ROW."""
         return rows_of(self.ledger.load(engine, LEDGER_READ), LEDGER)
 
     def where(self, engine: Engine) -> dict[str, str]:
-        """SQL for a statement row's account, statement and line, with defaults where the row names none."""
+        """Column → SQL for a statement row's account, statement and line, with defaults if the table lacks them."""
         names = {file.account for file in self.reported.values()}
         account = f"coalesce(account, {engine.text(names.pop())})" if len(names) == 1 else "account"
         return {"account": account, "statement": "coalesce(statement, 'statement')", "line": "coalesce(line, 0)"}
 
     def engine(self, named: str | None) -> Engine:
-        """The engine `named` `duckdb` or `spark`; for None Spark if a table is Spark's, else DuckDB.
+        """The engine `duckdb` or `spark`; for None, Spark if an input is a Spark table, else DuckDB.
 
-        Raises ReconcileRefused: no such engine, or it is not installed.
+        Raises ReconcileRefused: there is no such engine, or it is not installed.
         """
         sparks = [table.given for table in (self.ledger, *self.statements) if table.kind == SPARK]
         name = named or (SPARK if sparks else DUCKDB)
@@ -419,10 +423,10 @@ class Inputs:
 
 
 def read_inputs(ledger: Native, statement: Native, phone_key: str | Path | bytes | None = None) -> Inputs:
-    """Recognise the ledger and the statements, and read those that are files.
+    """Recognises the ledger and the statements, and reads those that are files.
 
-    `phone_key` hashes the customers' numbers in files. Raises ReconcileRefused: no table, no statement at all, or the
-    same file twice. Raises StatementRefused: see _read.
+    Customers' numbers in the files are hashed with `phone_key`. Raises ReconcileRefused: an input is no table, there is
+    no statement, or a file is given twice. Raises StatementRefused: see _read.
     """
     listed = list(statement) if isinstance(statement, list | tuple) else [statement]
     given = [_read(table, THE_STATEMENT, phone_key) for table in listed]
@@ -443,6 +447,6 @@ def read_inputs(ledger: Native, statement: Native, phone_key: str | Path | bytes
 
 
 def dated(engine: Engine, ends: Mapping[str, int], compared: str = "<=") -> str:
-    """SQL that is true for the rows up to their account's last day, in `ends`; after that day if `compared` is `>`."""
+    """SQL that is true for rows dated up to their account's last day in `ends`; after that day if `compared` is `>`."""
     days = (f"account = {engine.text(name)} and day {compared} {day}" for name, day in ends.items())
     return " or ".join(["false", *days])

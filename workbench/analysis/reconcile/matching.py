@@ -1,6 +1,6 @@
 """Matches rows without a common key by the rules of their account, or proposes pairs by the customer's number.
 
-All functions take the rows that found no partner by key, as Arrow columns: the result is the same on each engine.
+All functions take the rows that have no partner by key, as Arrow tables, so the result is the same on each engine.
 """
 
 import re
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from workbench.analysis.break_codes import has_key
 from workbench.analysis.frames import day_of
-from workbench.analysis.phone_key import OF
+from workbench.analysis.phone_key import HASH_SEPARATOR
 from workbench.analysis.reconcile.engines import UNIT, mapped
 from workbench.analysis.reconcile.inputs import PREFIX, SIDES
 from workbench.analysis.rules import NARRATIVE, MatchRule, MatchRules
@@ -26,37 +26,38 @@ from workbench.domain.phones import COUNTRY_CODE, HIDDEN, international
 
 Places = NDArray[np.int64]
 Pairs = Sequence[tuple[int, int]]
-"""For each pair the places of its ledger row and its statement row."""
+"""Pairs of rows: the index of the ledger row and that of the statement row in the table of rows without a partner."""
 Describe = Callable[[pa.Table], Sequence[str | None]]
-"""Returns the statement's descriptions of these rows."""
+"""A function that returns the statement's description of each row of a table."""
 PARTNERS_BY: Final = "phone, amount and time"
 _REACH_MS: Final = 15 * 60 * 1_000
-"""The longest time between two rows of one customer that may be one movement."""
+"""The longest time, in milliseconds, between two rows of one customer that may be one movement."""
 _NAMED: Final = 5
-"""The most candidates of a side that are looked for and named."""
+"""The most candidates of a side that a text names."""
 _LONG_ENOUGH: Final = 4
-"""The fewest letters and digits of a key that is looked for in narratives; a text may hold a shorter one by chance."""
+"""The fewest letters and digits of a key that is searched in narratives; a shorter key may occur there by chance."""
 
 
-class Like(NamedTuple):
-    """The candidates of one or more rows, which the rule named `by` found.
+class Candidates(NamedTuple):
+    """The candidates of one or more rows, found by the rule named `rule`.
 
-    `places` has the indices of the candidates on the ledger's side and on the statement's. `fitting` has those of the
-    opposite side that may be the partner; all other candidates only make that partner doubtful. The search by a
-    customer's number ends early, so candidates may be missing.
+    `places` has the indices of the candidates on the ledger's side and on the statement's. `fitting` has the candidates
+    of the opposite side that may be the partner; the others only make that partner uncertain. The search by a
+    customer's number ends early, so its candidates may be incomplete.
     """
 
-    by: str
+    rule: str
     places: Sequence[Places]
     fitting: Places
 
 
-class Found(NamedTuple):
-    """The matches and proposals among rows without a partner.
+class Partners(NamedTuple):
+    """The matches and proposals for rows without a partner.
 
     `matched` has the pairs of each rule, `proposed` the pairs that a person must accept. `candidates` has a text for
-    each other row that fits some row of the other side, which names the rows in question, and null for the rest.
-    `unsure` counts the rows that have no partner only because their customers' numbers cannot be compared.
+    each row that fits some row of the other side but is in no pair, with the names of the rows that fit; it is null for
+    all other rows. `unsure` counts the rows that have no partner only because their customers' numbers cannot be
+    compared.
     """
 
     matched: Sequence[tuple[MatchRule, Pairs]]
@@ -65,17 +66,18 @@ class Found(NamedTuple):
     unsure: int
 
 
-def found_among(
+def match_without_keys(
     waiting: pa.Table, rules: Mapping[str, MatchRules], describe: Describe, is_misdated: NDArray[np.bool_]
-) -> Found:
-    """Match rows of `waiting` by the rules of their account, and propose pairs by the customer's number.
+) -> Partners:
+    """Matches rows of `waiting` by the rules of their account, and proposes pairs by the customer's number.
 
-    The first rule of an account is by key. Rows that are true in `is_misdated` have an impossible date: a rule matches
-    them too, as a common key does, but no pair with such a row is proposed.
+    `rules` is account → its rules, of which the first, by key, is skipped. `describe` looks up statement descriptions.
+    Rows that are true in `is_misdated` have an impossible date: a rule matches them too, as a common key does, but no
+    pair with such a row is proposed.
     """
     single = pc.invert(waiting["grouped"]).to_numpy()
     matched: list[tuple[MatchRule, Pairs]] = []
-    candidates: dict[int, Like] = {}
+    candidates: dict[int, Candidates] = {}
     is_taken = np.zeros(len(waiting), np.bool_)
     for account, declared in rules.items():
         if not declared[1:]:
@@ -96,15 +98,18 @@ def found_among(
     left = {at: like for at, like in (candidates | unclear).items() if not is_taken[at] and at not in done}
     named = _named(waiting, left, is_taken)
     texts = pa.array([named.get(place) for place in range(len(waiting))], pa.string())
-    return Found(matched, proposed, texts, unsure)
+    return Partners(matched, proposed, texts, unsure)
 
 
 _Fits = Mapping[int, Sequence[int]]
-"""Place of a row → the places of its first partners on the other side: more are not looked for."""
+"""Index of a row → the indices of its possible partners on the other side, at most a few."""
 
 
-def _only_candidates(by: str, ours: _Fits, theirs: _Fits) -> tuple[Pairs, dict[int, Like]]:
-    """The pairs of rows that are each other's only candidate, and the candidates of all other rows."""
+def _only_candidates(rule: str, ours: _Fits, theirs: _Fits) -> tuple[Pairs, dict[int, Candidates]]:
+    """The pairs of rows that are each other's only candidate, and for each other row its candidates.
+
+    `rule` is the rule's name. `ours` has the ledger rows with their candidates, `theirs` the statement rows.
+    """
     pairs = [(mine, other) for mine, (other, *more) in ours.items() if not more and theirs[other] == [mine]]
     done, unclear = {place for both in pairs for place in both}, {}
     for mine, others in ((ours, theirs), (theirs, ours)):
@@ -112,14 +117,16 @@ def _only_candidates(by: str, ours: _Fits, theirs: _Fits) -> tuple[Pairs, dict[i
             if place not in done:
                 own = sorted({place, *(spot for other in found for spot in others[other])})
                 like = [own, found] if mine is ours else [found, own]
-                unclear[place] = Like(by, [np.array(places, np.int64) for places in like], np.array(found, np.int64))
+                unclear[place] = Candidates(
+                    rule, [np.array(places, np.int64) for places in like], np.array(found, np.int64)
+                )
     return pairs, unclear
 
 
-def _named(waiting: pa.Table, candidates: Mapping[int, Like], is_taken: NDArray[np.bool_]) -> dict[int, str]:
-    """For each row a text that names its candidates with their days, the ledger's first.
+def _named(waiting: pa.Table, candidates: Mapping[int, Candidates], is_taken: NDArray[np.bool_]) -> dict[int, str]:
+    """Index of a row → a text with the names and days of its candidates, the ledger's first.
 
-    Rows that a later rule has taken are no candidates any more; a row that no other row fits has no text.
+    Rows that a later rule has matched (`is_taken`) are no longer candidates; a row without candidates has no text.
     """
     likes = {id(like): like for like in candidates.values() if not is_taken[like.fitting].all()}
     free = {at: [some[~is_taken[some]] for some in like.places] for at, like in likes.items()}
@@ -135,21 +142,21 @@ def _named(waiting: pa.Table, candidates: Mapping[int, Like], is_taken: NDArray[
         like, parts = likes[at], []
         for side_name, some in zip(SIDES, sides, strict=True):
             # The search for customers ends early: how many more there are is not known.
-            others = "others" if like.by == PARTNERS_BY else f"{len(some) - _NAMED} more"
+            others = "others" if like.rule == PARTNERS_BY else f"{len(some) - _NAMED} more"
             more = f" and {others}" if len(some) > _NAMED else ""
             parts.append(f"{', '.join(names[row] for row in some[:_NAMED].tolist())}{more} of the {side_name}")
         if sum(map(len, sides)) < sum(map(len, like.places)):
             parts.append("a later rule matched the others")
-        told[at] = f"{like.by}: {'; '.join(parts)}"
+        told[at] = f"{like.rule}: {'; '.join(parts)}"
     return {place: told[id(like)] for place, like in candidates.items() if id(like) in told}
 
 
-def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, dict[int, Like]]:
-    """The sure pairs of one amount within the rule's window, and the candidates of the other rows that fit some row.
+def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, dict[int, Candidates]]:
+    """The certain pairs of one amount within the rule's window, and the candidates of rows that fit uncertainly.
 
-    Two rows are a sure pair if each is the other's only candidate, and no other row of the amount, on either side, is
-    within twice the window of either. A rule by the `nearest` day pairs all further rows that fit. Amounts are net, so
-    that a pair never moves the balances apart.
+    Two rows are a certain pair if each is the other's only candidate, and no third row of the amount, on either side,
+    is within twice the window of either. A rule by the `nearest` day then pairs the remaining rows that fit. Amounts
+    are net, so a pair never changes the difference of the balances. `free` has the indices of the rows to match.
     """
     fields = {"phone": "phone", "fee": "fee", "type": "kind"}
     asked = [fields[field] for field in rule.on if field in fields]
@@ -161,7 +168,7 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
     )
     if "phone" in rule.on:
         place = 3 + asked.index("phone")
-        said[place] = mapped(said[place], _ends)
+        said[place] = mapped(said[place], _visible_digits)
     texts = pc.binary_join_element_wise(*(text.cast(pa.string()) for text in said), UNIT)
     has_all = pc.and_(pc.is_valid(texts), pc.is_valid(at))
     free, texts, at = free[has_all.to_numpy()], texts.filter(has_all), at.filter(has_all)
@@ -176,12 +183,15 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
     left, right = sides
 
     def are_alone(spots: Places) -> NDArray[np.bool_]:
-        """True for each spot (see _Line) that has exactly one row of each side within twice the window."""
+        """True for each spot (see _Line) around which each side has exactly one row within twice the window."""
         alone: NDArray[np.bool_] = np.logical_and(*(side.count(spots, 2 * reach) == 1 for side in sides))
         return alone
 
     def fitting(mine: _Line, other: _Line) -> tuple[Places, Places, NDArray[np.bool_]]:
-        """The rows of a side that fit some row of the other, the first such rows, and whether each pair is alone."""
+        """The rows of `mine` that fit some row of `other` within the window, and the first such row of each.
+
+        The mask is True where neither of the two fits any other row.
+        """
         rows = np.flatnonzero(other.count(mine.line, reach) > 0)
         firsts = other.first_from(mine.line[rows], reach)
         return rows, firsts, are_alone(mine.line[rows]) & are_alone(other.line[firsts])
@@ -195,9 +205,9 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
     done = {place for both in pairs for place in both}
     if rule.nearest:
         return [*pairs, *_nearest(waiting, sides, done, reach)], {}
-    unclear: dict[int, Like] = {}
+    unclear: dict[int, Candidates] = {}
     for mine, other in (sides, sides[::-1]):
-        likes: dict[int, Like] = {}
+        likes: dict[int, Candidates] = {}
         counts = np.array([side.count(mine.line, 2 * reach) for side in sides])
         firsts = np.array([side.first_from(mine.line, 2 * reach) for side in sides])
         rows, nearer, is_sure = fitting(mine, other)
@@ -206,16 +216,16 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
             begins, ends = firsts[:, row].tolist(), (firsts + counts)[:, row].tolist()
             some = [side.places[first:last] for side, first, last in zip(sides, begins, ends, strict=True)]
             # Rows of one day have the same candidates.
-            found = Like(rule.name, some, other.places[near : near + fits[row]])
+            found = Candidates(rule.name, some, other.places[near : near + fits[row]])
             unclear[int(mine.places[row])] = likes.setdefault(int(mine.line[row]), found)
     return pairs, unclear
 
 
 class _Line:
-    """The rows of a side, sorted by spot: one number per row that encodes amount and moment.
+    """The rows of a side, sorted by spot: a number for each row that combines its amount and its moment.
 
-    Rows of one amount lie together, in order of time, and apart from rows of any other amount. `places` has the rows'
-    indices in the table of waiting rows, and `line` their spots.
+    Rows of one amount are adjacent, in order of time, and far from rows of any other amount. `places` has the rows'
+    indices in the table of rows without a partner, and `line` their spots.
     """
 
     def __init__(self, places: Places, line: Places) -> None:
@@ -223,21 +233,21 @@ class _Line:
         self.places, self.line = places[order], line[order]
 
     def count(self, spots: Places, reach: int) -> Places:
-        """The number of rows whose spot is at most `reach` from each of `spots`."""
+        """For each of `spots`, the number of rows whose spot differs by at most `reach`."""
         return np.searchsorted(self.line, spots + reach, "right") - self.first_from(spots, reach)
 
     def first_from(self, spots: Places, reach: int) -> Places:
-        """The index of the first row from `spot - reach` on, for each spot.
+        """For each of `spots`, the index of the first row whose spot is at least `spot - reach`.
 
-        That row is within reach of the spot, unless `count` is 0 for the spot.
+        Its spot is at most `spot + reach`, unless `count` is 0 for the spot.
         """
         return np.searchsorted(self.line, spots - reach, "left")
 
 
 def _nearest(waiting: pa.Table, sides: Sequence[_Line], done: set[int], reach: int) -> Iterator[tuple[int, int]]:
-    """Yields pairs of a left and a right row outside of `done`, at most `reach` days apart, the nearest days first.
+    """Yields pairs of rows at most `reach` days apart, those of the nearest days first; rows in `done` are left out.
 
-    Rows of one day are paired in their order. No pair is of two customers.
+    Rows of the same days are paired in their order. The two rows of a pair never have different customers.
     """
     left, right = (
         [(place, spot) for place, spot in zip(side.places.tolist(), side.line.tolist(), strict=True)
@@ -267,7 +277,7 @@ _RUN: Final = re.compile(r"[^\W_]+")
 
 
 def keys_in_texts(keys: Iterable[tuple[str | None, int]]) -> Callable[[str | None], set[int]]:
-    """A function from a text to the places of the `keys` (key, place) that occur in the text as whole words."""
+    """Returns a function from a text to the places of those `keys` (key, place) that it contains as whole words."""
     there = defaultdict(list)
     for key, place in keys:
         runs = tuple(_RUN.findall((key or "").casefold()))
@@ -283,11 +293,11 @@ def keys_in_texts(keys: Iterable[tuple[str | None, int]]) -> Callable[[str | Non
     return found
 
 
-def _in_narratives(waiting: pa.Table, free: Places, describe: Describe) -> tuple[Pairs, dict[int, Like]]:
-    """The pairs of a ledger row and the statement row whose description names its key, and other rows' candidates.
+def _in_narratives(waiting: pa.Table, free: Places, describe: Describe) -> tuple[Pairs, dict[int, Candidates]]:
+    """The pairs of a ledger row and the statement row whose description contains its key; and further candidates.
 
-    The description of a pair names no other ledger key, and no other description names the pair's key. `free` has the
-    indices of the rows to match.
+    The description of a pair contains no other ledger key, and no other description contains the pair's key. `free` has
+    the indices of the rows to match.
     """
     is_ours = pc.is_null(waiting["s_no"]).to_numpy()[free]
     booked, told = free[is_ours], free[~is_ours]
@@ -306,8 +316,8 @@ def _number(phone: str | None) -> str | None:
     return (international(phone) or phone or None) if phone else None
 
 
-def _ends(phone: str | None) -> str | None:
-    """The digits of a customer's number that a mask leaves visible; other text, and None, stay as they are."""
+def _visible_digits(phone: str | None) -> str | None:
+    """The digits of a customer's number that a mask leaves visible; other text, and None, are returned unchanged."""
     number = _number(phone)
     if number is None or not number.startswith("+"):
         return number
@@ -315,7 +325,7 @@ def _ends(phone: str | None) -> str | None:
 
 
 def _customers(waiting: pa.Table, places: Places | Sequence[int], prefix: str) -> list[tuple[str | None, str | None]]:
-    """The customers' numbers of a side's rows at `places`, and their hashes."""
+    """The customer's number and its hash for the rows of one side (`prefix`) with the indices `places`."""
     there = pa.array(places, pa.int64())
     phones, hashes = (waiting[f"{prefix}{name}"].take(there).to_pylist() for name in ("phone", "phone_hash"))
     return [*zip(map(_number, phones), hashes, strict=True)]
@@ -324,7 +334,7 @@ def _customers(waiting: pa.Table, places: Places | Sequence[int], prefix: str) -
 def is_one_customer(mine: str | None, hashed: str | None, other: str | None, other_hashed: str | None) -> bool | None:
     """True if the visible digits and the hashes of two numbers agree; a missing number or hash agrees with any.
 
-    None if the visible digits agree and the hashes are of two keys: they cannot be compared.
+    None if the visible digits agree, but the hashes were made with different keys and cannot be compared.
     """
     if mine is None or other is None:
         return True
@@ -333,7 +343,7 @@ def is_one_customer(mine: str | None, hashed: str | None, other: str | None, oth
         return False
     if hashed is None or other_hashed is None or hashed == other_hashed:
         return True
-    return False if hashed.rpartition(OF)[0] == other_hashed.rpartition(OF)[0] else None
+    return False if hashed.rpartition(HASH_SEPARATOR)[0] == other_hashed.rpartition(HASH_SEPARATOR)[0] else None
 
 
 _BY_TIME, _BY_DAY, _WITHOUT_TIME = "by time", "by day", "without time"
@@ -342,7 +352,7 @@ _BY_TIME, _BY_DAY, _WITHOUT_TIME = "by time", "by day", "without time"
 class _Waiting(NamedTuple):
     """A row without a partner; `place` is its index in the table of such rows.
 
-    Two rows of one customer agree in `alike`: account, currency, direction, amount and the visible digits.
+    `alike` joins account, currency, direction, amount and the visible digits of the customer's number.
     """
 
     alike: str
@@ -354,9 +364,9 @@ class _Waiting(NamedTuple):
 
 
 def _partners(waiting: pa.Table, free: Places) -> tuple[_Fits, _Fits, int]:
-    """The partners of ledger rows and of statement rows by the customer's number, and a count.
+    """The possible partners of ledger rows and of statement rows by the customer's number, and a number of rows.
 
-    The count is of rows that have no partner only because their customers' numbers cannot be compared. `free` has the
+    The number counts rows that have no partner only because their customers' numbers cannot be compared. `free` has the
     indices of the rows to look at.
     """
     sides = []
@@ -366,7 +376,7 @@ def _partners(waiting: pa.Table, free: Places) -> tuple[_Fits, _Fits, int]:
         names = ("currency", "direction", "amount", "phone", "phone_hash", "at", "day")
         mine = waiting.select(["account", *(f"{prefix}{name}" for name in names)]).take(places)
         same = [mine[f"{prefix}{name}"].cast(pa.string()) for name in names[:3]]
-        number, ends = (mapped(mine[f"{prefix}phone"], made) for made in (_number, _ends))
+        number, ends = (mapped(mine[f"{prefix}phone"], made) for made in (_number, _visible_digits))
         alike = pc.binary_join_element_wise(mine["account"], *same, ends, UNIT)
         made = (alike, number, *(mine[f"{prefix}{name}"] for name in names[4:]), places)
         sides.append(pa.table(dict(zip(_Waiting._fields, made, strict=True))))
@@ -383,7 +393,7 @@ def _partners(waiting: pa.Table, free: Places) -> tuple[_Fits, _Fits, int]:
 
 
 def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting]) -> tuple[_Fits, int]:
-    """The partners of each row that has some among `others`, and the number of rows with only unsure partners."""
+    """The partners in `others` of each row of `mine` that has any, and the number of rows with uncertain ones only."""
     there: dict[tuple[str, str], list[tuple[int, int, _Waiting]]] = defaultdict(list)
     for row in others:
         there[row.alike, _BY_DAY].append((row.day, row.place, row))
@@ -407,9 +417,9 @@ def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting]) -> tuple[_Fit
 
 
 def _near(row: _Waiting, there: Mapping[tuple[str, str], Sequence[tuple[int, int, _Waiting]]]) -> Iterator[_Waiting]:
-    """The rows that fit `row` in time, and in all but the hidden digits of the customer's number.
+    """Yields the rows that fit `row` in time, and in all but the hidden digits of the customer's number.
 
-    A row without a time fits every row of its day. `there` has the rows sorted by a measure: a moment or a day.
+    A row without a time fits every row of its day. In `there`, the rows of each kind are sorted by moment or by day.
     """
     searched = [(_BY_DAY, row.day, 0)]
     if row.at is not None:

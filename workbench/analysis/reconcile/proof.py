@@ -1,4 +1,4 @@
-"""Totals, matches, the summary, and the proof: balances explained by the breaks."""
+"""Computes totals, the frames of matches and of the summary, and the proof that the breaks explain the balances."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,9 +25,10 @@ from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused
 
 Totals = Sequence[Mapping[str, Any]]
-"""Counts of rows and sums of effects, unsigned (`value`) and `signed`, by account, statement, currency and day.
+"""Counts of rows and sums of their effects on the balance, by account, statement, currency and day.
 
-`good` counts the rows that can be used: only these set a closing date. `keyed` counts rows with a key of their own.
+`signed` sums the effects, `value` their absolute values, in minor units. `good` counts the usable rows; only these set
+a closing date. `keyed` counts rows with a key from the file.
 """
 _COUNTED: Final = {
     "rows": "count(*)", "value": "sum(abs(signed))", "signed": "sum(signed)",
@@ -37,7 +38,7 @@ _COUNTED: Final = {
 
 
 def totals(engine: Engine, rows: Frame, counts: Iterable[str] = _COUNTED) -> Totals:
-    """The Totals of the rows of one side; `counts` are the names in _COUNTED of the columns to count."""
+    """The Totals of the rows of one side, with these `counts`, which are names in _COUNTED."""
     sums = ", ".join(f'cast({_COUNTED[name]} as bigint) as "{name}"' for name in counts)
     by = {name: ROW[name] for name in ("account", "source", "currency", "day")}
     found = f"(select {listed(by)}, {sums} from {rows} group by {listed(by)})"
@@ -45,39 +46,39 @@ def totals(engine: Engine, rows: Frame, counts: Iterable[str] = _COUNTED) -> Tot
 
 
 def of_account(lines: Totals, account: str) -> Totals:
-    """The lines of `lines` that are of one account."""
+    """The lines of one account."""
     return [line for line in lines if line["account"] == account]
 
 
 class Book(NamedTuple):
-    """A statement of an account; days count from 1970, balances are minor units, and None is unknown."""
+    """A statement of an account. Days count from 1970, balances are in minor units, and None means unknown."""
 
     account: str
     source: str
     lines: Totals
     file: Statement | None
-    """The statement as it was read, if it came from a file."""
+    """The statement that was read from a file; None for a table."""
     first_day: int | None
     last_day: int | None
     opening: int | None
     closing: int | None
 
     def sum(self, name: str) -> int:
-        """The sum of a column of Totals over the statement's lines, such as `rows`, `good` (usable rows) or `signed`.
+        """The sum of a column of Totals over the statement, such as `rows`, `good` (usable rows) or `signed`.
 
-        `signed` sums the effects on the balance, in minor units.
+        `signed` is the sum of the effects on the balance, in minor units.
         """
         return _sum(self.lines, name)
 
     @property
     def currencies(self) -> list[str]:
-        """The currencies of the statement's rows, else the currency that its file declares."""
+        """The currencies of the statement's rows; if there are none, the currency that its file declares."""
         return sorted(_currencies(self.lines)) or ([self.file.currency] if self.file else [])
 
 
 @dataclass
 class Run:
-    """The state of one reconciliation: its inputs and settings, and the fields that its steps fill in."""
+    """The state of one reconciliation: its inputs and settings, then fields that its steps fill in."""
 
     inputs: Inputs
     engine: Engine
@@ -91,27 +92,27 @@ class Run:
     books: Sequence[Book] = field(init=False)
     accounts: Sequence[str] = field(init=False)
     everything: Frame = field(init=False)
-    """All ledger rows of these accounts, also those that an earlier run closed."""
+    """All ledger rows of this run's accounts, also those that an earlier run closed."""
     rows: dict[str, Frame] = field(init=False)
     totals: Mapping[str, Totals] = field(init=False)
     closings: Mapping[str, int | None] = field(init=False)
-    """The ledger's last balance of each account."""
+    """Account → the ledger's last balance, in minor units; None if unknown."""
     last_numbers: Mapping[str, int] = field(init=False)
-    """The number of the ledger's last entry in each account."""
+    """Account → the number of the ledger's last entry."""
     carried: CarryForward = field(init=False)
-    """The carry-forward of these accounts."""
+    """The carry-forward of this run's accounts."""
     rules: Mapping[str, MatchRules] = field(init=False)
-    """The rules by which the rows of each account are matched."""
+    """Account → the rules by which its rows are matched."""
     allowed: Allowed = field(init=False)
     ledger: LedgerRead = field(init=False)
     closing: Mapping[str, int] = field(init=False)
     """Account → the day on which its books close, counted from 1970."""
     classified: Classified = field(init=False)
     again: Totals = field(init=False)
-    """The number and the effects of repeated statement lines, which do not count."""
+    """Totals of repeated statement lines, which do not count."""
 
     def books_of(self, account: str) -> list[Book]:
-        """The statements of an account, in the order of their days."""
+        """The statements of an account, in order of their days."""
         return [book for book in self.books if book.account == account]
 
     def begins_earlier(self, account: str) -> bool:
@@ -121,7 +122,7 @@ class Run:
         return first is not None and any(day is not None and day < first for day in days)
 
     def ends_before(self, side: str) -> dict[str, int]:
-        """Account → its closing day, counted from 1970, for the accounts that have rows of a later day on this side."""
+        """Account → its closing day, counted from 1970, for accounts with rows dated later on this `side`."""
         lines = self.totals[side]
         return {at: self.closing[at] for line in lines if (line["day"] or 0) > self.closing[at := line["account"]]}
 
@@ -130,9 +131,10 @@ _BALANCE: Columns = {name: ROW[name] for name in ("account", "source", "no", "or
 
 
 def last_day(run: Run, account: str) -> int:
-    """The last day of an account, counted from 1970: of its statements, else the earlier closing date.
+    """The last day of an account, counted from 1970: that of its statements, else of the earlier close.
 
-    Without either, the ledger's last day up to `as_of`; without such a row `as_of`, or 0 if the caller gave none.
+    If there is neither, the ledger's last day up to `as_of`; if there is no such row, `as_of`, or 0 if the caller gave
+    none.
     """
     last = [book.last_day for book in run.books_of(account) if book.last_day is not None]
     if not last and account in run.carried.ends:
@@ -156,7 +158,7 @@ def closings(run: Run) -> tuple[dict[str, int | None], dict[str, int]]:
 
 
 def books(run: Run, loaded: Frame, counted: Totals) -> list[Book]:
-    """Each statement of each account, in the order of their days; no statement ends after `as_of`.
+    """Every statement as a Book, by account and then in the order of days; none ends after `as_of`.
 
     `loaded` has the statements' rows, and `counted` their Totals.
     """
@@ -187,9 +189,10 @@ def _currencies(lines: Totals) -> set[str]:
 
 
 def period_of(file: Statement | None) -> tuple[int | None, int | None]:
-    """The first and the last day of a statement, counted from 1970: declared, else of usable rows, else None.
+    """The first and the last day of a statement, counted from 1970.
 
-    Both are None for a statement that is not from a file.
+    The declared days, else the days of its usable rows, else None. Both are None for a statement that is not from a
+    file.
     """
     days = (file.period if file else None) or (None, None)
     first, last = (None if day is None else day_number(day) for day in days)
@@ -198,11 +201,14 @@ def period_of(file: Statement | None) -> tuple[int | None, int | None]:
 
 _YEAR = 366
 _ENOUGH = 3
-"""The fewest rows of a file in which a lone late row counts as mistyped: of fewer rows, any may be the mistaken one."""
+"""A lone late row counts as mistyped only in a file of at least this many rows: of fewer, any may be the wrong one."""
 
 
 def before_gap(file: Statement, most: int) -> int | None:
-    """A file's last day but one, if the gap after it exceeds `most` days and the span of all days before; else None."""
+    """The last day but one of a file, if the following gap exceeds `most` days and the span of all earlier days.
+
+    Otherwise None. Days count from 1970.
+    """
     days = sorted(file.days)
     if not days[1:]:
         return None
@@ -211,10 +217,10 @@ def before_gap(file: Statement, most: int) -> int | None:
 
 
 def limit_of(file: Statement | None, as_of: int) -> int:
-    """The last day on which a file may close books: `as_of`, or the last day before a lone row of a mistyped year.
+    """The last day on which a file may close books, counted from 1970: `as_of`, or the day before a mistyped year.
 
-    A lone row is the only one of its day, over a year after all others, and by more than they span. A given `as_of`
-    always holds.
+    A row has a mistyped year if it is the only one of its day, over a year after all others, and by more days than the
+    others span. If the caller gave `as_of`, it is the limit.
     """
     before = None if file is None or as_of < ANY_DAY else before_gap(file, _YEAR)
     if file is None or before is None:
@@ -225,7 +231,7 @@ def limit_of(file: Statement | None, as_of: int) -> int:
 
 
 def _days(lines: Totals, file: Statement | None, as_of: int) -> tuple[int | None, int | None]:
-    """The first and last day of a statement, from file or table, at most `as_of`; None if unknown."""
+    """The first and the last day of a statement, from its file or its rows, at most `as_of`; None if unknown."""
     good = [line["day"] for line in lines if line["good"] and line["day"] is not None]
     seen = [day for day in good if day <= as_of]
     first, last = period_of(file)
@@ -238,7 +244,7 @@ def _days(lines: Totals, file: Statement | None, as_of: int) -> tuple[int | None
 def _balances_at_the_ends(
     engine: Engine, loaded: Frame, groups: Mapping[tuple[str, str], Totals]
 ) -> dict[tuple[str, str], tuple[int | None, int | None]]:
-    """Account and statement → the balance before its first row, and after its last, from its own running balance."""
+    """(Account, statement) → the balances before its first and after its last row, from its running balance."""
     if not any(line["balances"] for lines in groups.values() for line in lines):
         return {}
     spans = {
@@ -257,7 +263,7 @@ def _balances_at_the_ends(
 
 
 def _known(balance: int | None) -> bool:
-    """True for a balance that is given and that an account can have."""
+    """True for a balance that is given and is not too large for an account."""
     return balance is not None and abs(balance) <= 1000 * MOST_MINOR
 
 
@@ -266,7 +272,7 @@ def _end_balances(
 ) -> tuple[int | None, int | None]:
     """The balance before a statement's earliest row and after its latest; None where it is unknown.
 
-    `first` and `last` are the first and last row of the file, None without one; `moved` is the sum of all its rows.
+    `first` and `last` are the first and the last row of the file, None if it has none; `moved` is the sum of all rows.
     """
     opening = first["balance_minor"] - first["signed"] if first else None
     closing = last["balance_minor"] if last else None
@@ -316,9 +322,9 @@ _STANDS = {"statement": "source", "line": "no"}
 
 
 def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
-    """The frame of matched rows (columns MATCH), in an order that depends only on its rows.
+    """The frame of matched rows (columns MATCH), in an order that depends only on the rows.
 
-    `settled` has the pairs that rules matched, as in `breaks.Broken`; `decided` the rows that people decided to zero.
+    `settled` has the pairs that rules matched, as in `breaks.Broken`; `decided` has the rows that decisions closed.
     """
     engine, classified = run.engine, run.classified
     by_key = f"case when {BOTH_SIDES} then 'key' else 'nothing_moved' end"
@@ -326,9 +332,8 @@ def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
         when n = 2 then 'key' when l_n = 1 then 'one_to_many' when n - l_n = 1 then 'many_to_one'
         else 'many_to_many' end"""
     pair = "case when pair = '' then g else g || ' ' || pair end"
-    keys = " || ' ' || ".join(f"coalesce({name}, '')" for name in ("l_key", "l_entry", "s_key"))
     pairs = {f"{side}{name}": ROW[name] for side in PREFIX.values() for name in OF_SIDE}
-    by_rule = engine.arrow(settled, {"account": "string", **pairs, "rule": "string"})
+    by_rule = engine.arrow(settled, {"account": "string", **pairs, "rule": "string", "group": "string"})
     names = ("account", "side", "key", "entry", "currency", "signed", "source", "no")
     by_person = engine.arrow(decided, {**{name: ROW[name] for name in names}, "group": "string"})
     row = {name: f"case when side = '{STATEMENT}' then \"{own}\" end" for name, own in _STANDS.items()}
@@ -336,7 +341,7 @@ def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
     found = engine.table(both(
         *_rows_of_pairs(classified.agreed, rule=by_key, group=pair),
         conform(classified.special, _AGREED, "agrees or told_again", rule=several, group="g", **row),
-        *_rows_of_pairs(by_rule, rule="rule", group=keys),
+        *_rows_of_pairs(by_rule, rule="rule", group='"group"'),
         conform(by_person, _AGREED, rule="'decided'", **row),
     ), _AGREED)  # fmt: skip
     columns = {name: found["signed" if name == "signed_minor" else name] for name in MATCH if name != "differences"}
@@ -346,22 +351,22 @@ def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
     return made.sort_values(_SORTED, kind="stable", ignore_index=True)
 
 
-def _rows_of_pairs(pairs: Frame, **told: str) -> list[Frame]:
-    """SQL for each row of these pairs with the columns _AGREED; `told` has the SQL of `rule` and `group`."""
+def _rows_of_pairs(pairs: Frame, **more: str) -> list[Frame]:
+    """SQL for each row of these pairs with the columns _AGREED; `more` has the SQL of `rule` and `group`."""
     apart = {f"{name}_off": f"s_{name} - l_{name}" for name in _OFF}
     own = {
         LEDGER: {"entry": "l_entry", "statement": NULL, "line": _NO_NUMBER},
         STATEMENT: {"entry": NULL, "statement": "s_source", "line": "s_no"},
     }
     return [
-        conform(pairs, _AGREED, f"{prefix}no is not null", **apart, **told, **own[side], side=f"'{side}'",
+        conform(pairs, _AGREED, f"{prefix}no is not null", **apart, **more, **own[side], side=f"'{side}'",
                 **{name: f"{prefix}{name}" for name in ("key", "currency", "signed")})
         for side, prefix in PREFIX.items()
     ]  # fmt: skip
 
 
 def _differences(found: pa.Table) -> Iterator[str | None]:
-    """Yields each row's differences in amount, fee and days, statement less ledger, in words; None without any."""
+    """Yields a text for each row with the differences in amount, fee and days, statement less ledger; None if equal."""
     offs = (found[f"{name}_off"].fill_null(0).to_pylist() for name in _OFF)
     for amount, fee, days, currency in zip(*offs, found["currency"].to_pylist(), strict=True):
         parts = [f"{name} {money_text(off, currency)}" for name, off in (("amount", amount), ("fee", fee)) if off]
@@ -370,7 +375,7 @@ def _differences(found: pa.Table) -> Iterator[str | None]:
 
 
 def summary_of(run: Run, rows: pa.Table) -> pd.DataFrame:
-    """The summary (columns SUMMARY) of both sides, of repeated lines, and of the `rows` of breaks."""
+    """The summary (columns SUMMARY) of both sides and of repeated lines; `rows` are the rows of breaks."""
     by, counts = ("account", "business_date", "code", "currency"), tuple(SUMMARY)[4:]
     made: dict[tuple[Any, ...], dict[str, int]] = defaultdict(lambda: dict.fromkeys(counts, 0))
 
@@ -407,9 +412,9 @@ def summary_of(run: Run, rows: pa.Table) -> pd.DataFrame:
 
 
 def proof_line(account: str, run: Run, explained: int, tolerated: int) -> dict[str, Any]:
-    """The proof of an account, as a row with the columns PROOF.
+    """The proof of an account as a row with the columns PROOF.
 
-    `explained` is the sum of the account's breaks, and `tolerated` the sum of its differences within the tolerance, in
+    `explained` is the sum of the account's breaks, `tolerated` the sum of its differences within the tolerance, both in
     minor units.
     """
     books, ends, before = run.books_of(account), run.closings.get(account), run.carried.closed_of(account)
@@ -457,7 +462,7 @@ def proof_line(account: str, run: Run, explained: int, tolerated: int) -> dict[s
 
 
 def _doubts(account: str, ledger: LedgerRead) -> list[str]:
-    """Reasons to doubt that the ledger continues from the balance of the earlier run, as sentences."""
+    """Sentences with reasons to doubt that the ledger continues from the balance of the earlier run."""
     if why := ledger.unknown.get(account):
         told = "was of a version that did not note" if why == OLDER else "noted under another key"
         how = "reconcile the earlier periods again" if why == OLDER else GIVE_THE_KEY.rstrip(".").replace("U", "u", 1)
@@ -475,7 +480,7 @@ def _doubts(account: str, ledger: LedgerRead) -> list[str]:
 
 
 def _commonest(counted: Totals, account: str) -> str | None:
-    """The currency of most rows of an account."""
+    """The most frequent currency of the rows of an account; None if it has no rows."""
     rows: Counter[str] = Counter()
     for line in of_account(counted, account):
         rows[line["currency"]] += line["rows"]
@@ -485,10 +490,10 @@ def _commonest(counted: Totals, account: str) -> str | None:
 def _note(
     line: Mapping[str, Any], jumps: Sequence[tuple[str, dict[Any, Any]]], text: list[str], *, worked_out: bool
 ) -> str:
-    """The note of an account: `text`, jumps of the balances, and if `worked_out` that the closing balance is derived.
+    """The note of an account: the sentences `text`, then jumps of the running balance, and differences of the balances.
 
-    `line` is the row of the proof, `jumps` has a statement's name and a finding each, and `text` the sentences before,
-    to which the others are added in place.
+    `line` is the row of the proof. `jumps` has the name of a statement and a row of its findings each. With
+    `worked_out`, the note says that the closing balance is computed. The new sentences are appended to `text` in place.
     """
     if jumps:
         name, jump = jumps[0]
@@ -506,15 +511,15 @@ def _note(
     return "; ".join(text) or EXACT
 
 
-def aside_of(met: pa.Table, rows: pa.Table, gone: pa.Table) -> pd.DataFrame:
-    """The rows of each account that the rates leave out: those of earlier periods, and those decided to zero (`gone`).
+def aside_of(now_matched: pa.Table, rows: pa.Table, decided: pa.Table) -> pd.DataFrame:
+    """For each account, the rows that the rates leave out: rows of earlier periods, and rows that decisions closed.
 
-    The columns are account, currency, and the counts and values of all these rows and of the matched ones. `rows` are
-    part of breaks; `met` were carried forward and have matched.
+    The columns are account, currency, and the number and value of these rows and of the matched ones among them. `rows`
+    are the rows of breaks, `now_matched` carried rows that match now, and `decided` rows that decisions closed.
     """
     waiting, by = rows.filter(pc.is_valid(rows["since"])), ["account", "currency"]
     parts = []
-    for part, moved, matched in ((met, "moved", 1), (waiting, "signed", 0), (gone, "signed", 1)):
+    for part, moved, matched in ((now_matched, "moved", 1), (waiting, "signed", 0), (decided, "signed", 1)):
         value = pc.abs(part[moved])
         counts = {"rows": pa.repeat(1, len(part)), "matched_rows": pa.repeat(matched, len(part))}
         counts |= {"value": value, "matched_value": pc.multiply(value, matched)}

@@ -1,6 +1,6 @@
-"""Suggests open breaks that may be one movement: by a typing error in a key or amount, a text, a difference or a sum.
+"""Suggests open breaks that may be one movement: a typing error in a key or amount, a narrative, or a sum shows it.
 
-A person decides among all candidates. The search has fixed bounds, and says what was left out.
+A person decides about all suggestions. The search has fixed limits, and reports what it left out.
 """
 
 import re
@@ -25,20 +25,20 @@ from workbench.analysis.shapes import SUGGESTION
 from workbench.domain.money import money_text
 
 WITHIN_DAYS: Final = 3
-"""The most days between rows that are proposed for their reference or their sum."""
+"""The most days between the rows of a suggestion by reference or by sum."""
 MOST: Final = 5
-"""The most candidates of a row that are proposed: more are no evidence."""
+"""The most candidates of a row that are suggested: more candidates are no evidence."""
 _KEY_LENGTHS: Final = range(5, 65)
-"""The lengths of keys that are searched for a partner: a shorter key fits by chance, a longer one is free text."""
+"""The lengths of keys for which a partner is searched: a shorter key fits by chance, a longer one is free text."""
 _NUMBER: Final = re.compile(r"(?<![+\w])\d{5,}(?![\w•])")
-"""A number in a narrative, such as a cheque's: fewer digits fit by chance, and digits beside • are a customer's."""
+"""A number in a narrative, such as a cheque's. Fewer digits fit by chance; digits beside • are a customer's number."""
 _EVERY_CHOICE: Final = 12
-"""The most rows of which every choice is tried; of more rows, choices of up to `_PARTS` rows are tried."""
+"""Of up to this many rows, all combinations are tried; of more rows, combinations of up to `_PARTS`."""
 _PARTS: Final = 4
 _CHOSEN_FROM: Final = 16
-"""The most rows out of which choices are made: those of the nearest days."""
+"""The most rows that are combined: those of the nearest days."""
 _TARGETS_AT_MOST: Final = 2_000
-"""The most rows for which sums of others are tried, the greatest first."""
+"""The most rows for which a sum of other rows is searched; the largest rows come first."""
 _BOTH: Final = "both"
 _OTHER: Final = {LEDGER: STATEMENT, STATEMENT: LEDGER}
 
@@ -46,9 +46,9 @@ _OTHER: Final = {LEDGER: STATEMENT, STATEMENT: LEDGER}
 class _Open(NamedTuple):
     """An open break. `apart` is the ledger's net less the statement's; `amount` is gross, with the sign of its effect.
 
-    `is_further` marks a duplicate: another row of its side has the same key, which may be mistyped. `is_unread` marks a
-    row that cannot be read. The `amount` of a batch is net; it is None for a row that moves nothing, and for a break
-    with both sides. `numbers` are those in the narrative.
+    `is_duplicate` marks a row whose key another row of its side has; the key may be mistyped. `is_unread` marks a row
+    that cannot be used. The `amount` of a batch is net; it is None for a row that moves no money, and for a break with
+    rows on both sides. `numbers` are those in the narrative.
     """
 
     name: str
@@ -60,36 +60,36 @@ class _Open(NamedTuple):
     amount: int | None
     apart: int
     day: int | None
-    is_further: bool = False
+    is_duplicate: bool = False
     is_unread: bool = False
     numbers: Sequence[str] = ()
 
     @property
-    def called(self) -> str:
-        """The row's key; without one, the name of its break."""
+    def label(self) -> str:
+        """The row's key; if it has none, the name of its break."""
         return self.key if self.key is not None and has_key(self.key) else self.name
 
     @property
     def moved(self) -> int:
-        """The net effect on the account of the side that has the row; for a break with both sides, the difference."""
+        """The net effect on the account of the side that has the row; for a break with both sides, `apart`."""
         return -self.apart if self.side == STATEMENT else self.apart
 
     @property
     def is_movement(self) -> bool:
-        """True if the break moves money, its day is known, its row can be read, and the row is no duplicate."""
-        return bool(self.apart) and self.day is not None and not self.is_further and not self.is_unread
+        """True if the break moves money, its day is known, and its row is usable and no duplicate."""
+        return bool(self.apart) and self.day is not None and not self.is_duplicate and not self.is_unread
 
 
 Proposal = tuple[Sequence[_Open], str]
-"""The breaks of a suggestion, and the reason."""
+"""The breaks of a suggestion, and its reason in words."""
 _LeftOut = set[str]
-"""Names of the breaks whose search ended at a limit, such as MOST candidates."""
+"""Names of the breaks for which the search ended at a limit, such as MOST candidates."""
 
 
 def suggestions_of(breaks: pd.DataFrame, proof: pd.DataFrame | None = None) -> pd.DataFrame:
-    """The suggestions (columns SUGGESTION) for a frame of breaks (columns BREAK).
+    """The suggestions (columns SUGGESTION) for open breaks (a frame with the columns BREAK).
 
-    With `proof` (columns PROOF), also for the amounts that the proof leaves unexplained.
+    With `proof` (columns PROOF), also rows that explain an amount that the proof leaves unexplained.
     """
     opened, made, seen, said = [*_open_breaks(breaks)], [], set(), []
     if proof is not None:
@@ -111,7 +111,7 @@ def suggestions_of(breaks: pd.DataFrame, proof: pd.DataFrame | None = None) -> p
 
 
 def _open_breaks(breaks: pd.DataFrame) -> Iterator[_Open]:
-    """The undecided breaks that move money, or cannot be read, or that both sides have."""
+    """Yields the undecided breaks that move money, cannot be read, or have rows on both sides."""
     names = ("id", "code", "account", "currency", "side", "key", "business_date", "entry", "statement", "line",
              "description", "words", "variance_minor")  # fmt: skip
     told = tuple(f"{side}_{name}" for side in SIDES for name in ("minor", "amount_minor"))
@@ -130,16 +130,16 @@ def _open_breaks(breaks: pd.DataFrame) -> Iterator[_Open]:
                 text=" ".join(filter(None, said)),
                 amount=None if not moved else moved if gross is None else gross if moved > 0 else -gross,
                 apart=moved if side == LEDGER else -moved,
-                is_further=code in DUPLICATE.values(),
+                is_duplicate=code in DUPLICATE.values(),
                 is_unread=code == INVALID,
                 numbers=_NUMBER.findall(f"{row['description']} {row['words']}"),
             )
 
 
 def _few(pairs: Sequence[tuple[_Open, _Open, str]], left_out: _LeftOut) -> Iterator[tuple[_Open, _Open, str, str]]:
-    """The pairs whose rows have at most MOST candidates, with their text and a sentence about other candidates.
+    """Yields the pairs whose rows have at most MOST candidates, each with a sentence about the other candidates.
 
-    Names of rows with more candidates go into `left_out`.
+    The third part of a pair, a text, is passed on. Names of rows with more candidates are added to `left_out`.
     """
     count = Counter(row.name for *both, _ in pairs for row in both)
     for mine, other, said in pairs:
@@ -169,23 +169,23 @@ def _near_references(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Pr
         for shared, sides in alike.items() if all(sides.values())
         for mine, other in _sharing(sides, left_out)
         if (mine.day is None or other.day is None or abs(mine.day - other.day) <= WITHIN_DAYS)
-        and not (mine.is_further and other.is_further)
+        and not (mine.is_duplicate and other.is_duplicate)
         and (len(shared) > 1 or mine.amount is None or other.amount is None)
     }  # fmt: skip
-    pairs = [(*both, slip) for both in met.values() if (slip := _slip(*both))]
+    pairs = [(*both, slip) for both in met.values() if (slip := _typing_error(*both))]
     for ours, theirs, slip, others in _few(pairs, left_out):
         same = "account, direction and amount are the same, and"
         unknown = "one row cannot be read, and"
         fits = unknown if ours.is_unread or theirs.is_unread else same
-        again = "".join(f" The {e.side} has {e.key} in another row too." for e in (ours, theirs) if e.is_further)
+        again = "".join(f" The {e.side} has {e.key} in another row too." for e in (ours, theirs) if e.is_duplicate)
         why = f"{ours.key} of the ledger and {theirs.key} of the statement {slip}; {fits} {_days_apart(ours, theirs)}."
         yield (ours, theirs), f"{why}{again}{others}"
 
 
 def _sharing(sides: Mapping[str, Sequence[_Open]], left_out: _LeftOut) -> Iterator[tuple[_Open, _Open]]:
-    """Pairs of rows of both sides whose keys are equal once one character is left out of one or of both.
+    """Yields pairs of rows of both sides whose keys become equal if one character is left out of one or of both.
 
-    If more than MOST rows of a side share a shortened key, its rows make no pairs, and `left_out` gets their names.
+    If more than MOST rows of a side share a shortened key, they make no pairs, and their names are added to `left_out`.
     """
     forms: dict[str, dict[str, list[_Open]]] = defaultdict(lambda: {side: [] for side in SIDES})
     for row in chain(*sides.values()):
@@ -202,8 +202,8 @@ def _shortened(key: str) -> set[str]:
     return {key, *(key[:place] + key[place + 1 :] for place in range(len(key)))}
 
 
-def _slip(mine: _Open, other: _Open) -> str:
-    """The typing error by which two keys differ, in words; empty if the keys differ by more than one such error."""
+def _typing_error(mine: _Open, other: _Open) -> str:
+    """The typing error by which two keys differ, in words; empty if they differ by more than one."""
     one, two = mine.key or "", other.key or ""
     if len(one) != len(two):
         longer, shorter = sorted((one, two), key=len, reverse=True)
@@ -226,9 +226,9 @@ def _days_apart(one: _Open, other: _Open) -> str:
 
 
 def _in_texts(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
-    """Yields a row whose key occurs as a whole in the text of a row of the other side, with that row.
+    """Yields a row whose key occurs as a whole in the narrative of a row of the other side, with that row.
 
-    The amounts may differ. Names of rows with too many candidates go into `left_out`.
+    The amounts may differ. Names of rows with too many candidates are added to `left_out`.
     """
     keyed = [item for item in opened if item.side in SIDES and len(item.key or "") in _KEY_LENGTHS]
     pairs: dict[tuple[str, str], tuple[_Open, _Open, str]] = {}
@@ -238,7 +238,7 @@ def _in_texts(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]
             for row in (keyed[place] for place in (found(other.text) if other.side == _OTHER[side] else ())):
                 if row.account == other.account and row.key != other.key:
                     ours, theirs = (row, other) if side == LEDGER else (other, row)
-                    said = f"{row.key} of the {side} stands in what the {other.side} says of {other.called}"
+                    said = f"{row.key} of the {side} stands in what the {other.side} says of {other.label}"
                     pairs.setdefault((ours.name, theirs.name), (ours, theirs, said))
     for ours, theirs, said, others in _few([*pairs.values()], left_out):
         off = ours.apart + theirs.apart
@@ -247,9 +247,9 @@ def _in_texts(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]
 
 
 def _shared_numbers(opened: Sequence[_Open], _: _LeftOut) -> Iterator[Proposal]:
-    """Two rows that move the same on any days, with a number in both narratives that at most MOST rows of a side have.
+    """Yields two rows with the same effect if both narratives contain a number that at most MOST rows of a side have.
 
-    A number of more rows, such as the account's own, says nothing about one row.
+    The days may differ. A number that more rows have, such as the account's own, says nothing about one row.
     """
     there: dict[tuple[str, str], dict[str, list[_Open]]] = defaultdict(lambda: {side: [] for side in SIDES})
     for row in opened:
@@ -259,13 +259,16 @@ def _shared_numbers(opened: Sequence[_Open], _: _LeftOut) -> Iterator[Proposal]:
         ours, theirs = of_sides.values()
         for mine, other in product(ours, theirs) if max(len(ours), len(theirs)) <= MOST else ():
             if mine.moved == other.moved and mine.currency == other.currency:
-                called = f"{mine.called} of the ledger and {other.called} of the statement"
+                called = f"{mine.label} of the ledger and {other.label} of the statement"
                 same = "account, direction and net amount are the same"
                 yield (mine, other), f"{called} both name {number}; {same}, and {_days_apart(mine, other)}."
 
 
 def _swapped_digits(opened: Sequence[_Open], _: _LeftOut) -> Iterator[Proposal]:
-    """Two rows on near days whose amounts differ by a swap of two adjacent digits; neither row has another such row."""
+    """Yields two rows on near days whose amounts differ only by a swap of two adjacent digits.
+
+    Neither of the two fits a third row in this way.
+    """
     there: dict[tuple[Any, ...], list[_Open]] = defaultdict(list)
     rows = [row for row in opened if row.side in SIDES and row.amount is not None and row.is_movement]
     for row in rows:
@@ -280,23 +283,23 @@ def _swapped_digits(opened: Sequence[_Open], _: _LeftOut) -> Iterator[Proposal]:
     for mine, other in pairs:
         if count[mine.name] == count[other.name] == 1:
             amounts = " and ".join(money_text(abs(row.amount or 0), row.currency) for row in (mine, other))
-            called = f"{mine.called} of the ledger and {other.called} of the statement"
+            called = f"{mine.label} of the ledger and {other.label} of the statement"
             why = f"{called} move {amounts}, which differ in two adjacent digits that are swapped"
             yield (mine, other), f"{why}; account and direction are the same, and {_days_apart(mine, other)}."
 
 
 def _swapped(amount: int) -> set[int]:
-    """The other amounts that a swap of two adjacent digits makes of an amount, with its sign."""
+    """The other amounts that result if two adjacent digits of an amount are swapped; the sign stays."""
     text, sign = str(abs(amount)), 1 if amount > 0 else -1
     swaps = (f"{text[:at]}{text[at + 1]}{text[at]}{text[at + 2 :]}" for at in range(len(text) - 1))
     return {sign * int(swap) for swap in swaps if swap[0] != "0"} - {amount}
 
 
 def _differences(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
-    """Yields an open row that makes up for the difference of a pair, together with the pair.
+    """Yields an open row that equals the difference of a pair, together with the pair.
 
-    Also an open row that makes up for an account's unexplained difference. Names of pairs and accounts with too many
-    such rows go into `left_out`.
+    Also yields an open row that equals an account's unexplained difference. Names of pairs and accounts with too many
+    such rows are added to `left_out`.
     """
     there: dict[tuple[Any, ...], list[_Open]] = defaultdict(list)
     for item in opened:
@@ -312,15 +315,15 @@ def _differences(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Propos
                 continue
             others = f" It is one of {len(rows)} that fit." if len(rows) > 1 else ""
             amount = money_text(abs(target.apart), target.currency)
-            said = f"The difference of {target.called}" if target.name else "The difference that is not explained"
+            said = f"The difference of {target.label}" if target.name else "The difference that is not explained"
             for row in rows:
                 days = f", {_days_apart(target, row)}" if target.name else ""
-                fits = f"{said}, {amount}, is what {row.called} of the {row.side} moves{days}.{others}"
+                fits = f"{said}, {amount}, is what {row.label} of the {row.side} moves{days}.{others}"
                 yield (target, row), fits
 
 
 class _Day(NamedTuple):
-    """The open rows of one side on a day, the smallest first, the size of each in minor units, and their sum."""
+    """The open rows of one side on one day, the smallest first, with the size of each in minor units, and their sum."""
 
     rows: Sequence[_Open]
     sizes: Sequence[int]
@@ -328,9 +331,9 @@ class _Day(NamedTuple):
 
 
 def _sums(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
-    """Yields rows of one side that add up to a row of the other side, or to a difference.
+    """Yields rows of one side whose sum equals a row of the other side, or a difference.
 
-    Names of rows for which a limit ended the search go into `left_out`.
+    Names of rows for which a limit ended the search are added to `left_out`.
     """
     movements = sorted((row for row in opened if row.is_movement), key=lambda row: (abs(row.apart), row.name))
     alike: dict[tuple[Any, ...], dict[int, list[_Open]]] = defaultdict(lambda: defaultdict(list))
@@ -357,7 +360,7 @@ def _sums(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
             moves = np.array([abs(part.apart) for part in parts])
             fitting = [
                 [parts[place] for place in places[chosen]]
-                for places in _places(len(parts)) for chosen in np.flatnonzero(moves[places].sum(axis=1) == size)
+                for places in _combinations(len(parts)) for chosen in np.flatnonzero(moves[places].sum(axis=1) == size)
             ]  # fmt: skip
             # Every run of whole days may be paid in one sum.
             runs = [sorted(near)[first:last] for first, last in combinations(range(len(near) + 1), 2)]
@@ -367,18 +370,18 @@ def _sums(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
             if len(fitting) > MOST:
                 left_out.add(row.name)
                 continue
-            said = f"The difference of {row.called} is" if row.side == _BOTH else f"{row.called} moves"
+            said = f"The difference of {row.label} is" if row.side == _BOTH else f"{row.label} moves"
             moved = money_text(row.moved, row.currency)
             only = "and of no others" if len(fitting) == 1 else f"which is one of {len(fitting)} sums that fit"
             for rows in fitting:
-                names = [part.called for part in rows[:MOST]] + ["…"][: len(rows) > MOST]
+                names = [part.label for part in rows[:MOST]] + ["…"][: len(rows) > MOST]
                 why = f"{said} {moved}, the sum of {len(rows)} rows of the {side} ({', '.join(names)})"
                 yield (row, *rows), f"{why}, {only} within {WITHIN_DAYS} days."
 
 
 @cache
-def _places(many: int) -> list[NDArray[np.int64]]:
-    """The choices of 2 rows, of 3 and so on, out of `many`: an array per size, with one line of places per choice."""
+def _combinations(many: int) -> list[NDArray[np.int64]]:
+    """All combinations of 2, 3, … out of `many` rows: an array for each size; each line has the indices of one."""
     most = many if many <= _EVERY_CHOICE else _PARTS
     flat = ((size, chain.from_iterable(combinations(range(many), size))) for size in range(2, most + 1))
     return [np.fromiter(places, np.int64).reshape(-1, size) for size, places in flat]
@@ -401,7 +404,7 @@ _KINDS: Final[Mapping[str, tuple[Callable[[Sequence[_Open], _LeftOut], Iterator[
         ),
     ),
 }  # fmt: skip
-"""Kind → its search, and the sentence about rows for which a bound ended the search.
+"""Kind of suggestion → its search, and the sentence about rows for which a limit ended the search.
 
-The kinds are tried in this order: a later kind does not propose the same breaks again.
+The kinds are tried in this order; a later kind does not suggest the same breaks again.
 """

@@ -1,1 +1,1 @@
-"""Reports of a reconciliation: a workbook, a page, figures, and texts for a terminal."""
+"""Reports of a reconciliation: an Excel workbook, an HTML page, totals, and text for a terminal."""

@@ -1,4 +1,4 @@
-"""A reconciliation in sentences and small tables: for a terminal, a notebook, and the page."""
+"""Turns a reconciliation into sentences and small tables for a terminal, a notebook and the HTML page."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -20,11 +20,11 @@ from workbench.text.render import Column, Table, percent, sentence, table
 from workbench.visible import visible
 
 _FEW, _LISTED = 5, 20
-"""The most unusable rows and suggestions, and the most breaks to settle, that are listed."""
+"""The most unusable rows and suggestions (_FEW), and the most breaks to settle (_LISTED), that a text lists."""
 _REASON, _KEY = 200, 24
-"""The most characters of a reason and of a key."""
+"""The most characters of a reason and of a key that a table shows."""
 _NARRATIVE, _NARROW, _PIPED = 60, 16, 120
-"""The least width of a narrative on a terminal and without a terminal, and the width of lines without a terminal."""
+"""Widths in characters: of a narrative on a terminal and without one, at least; and of a line without a terminal."""
 _CLOSINGS: Final = ("ledger_minor", "statement_minor")
 _GO_ON: Final = (
     'Go on with result.breaks, result.matches and result.proof (tables), result.report("page.html"), '
@@ -52,7 +52,7 @@ HEADINGS: Final[Mapping[str, str]] = {
     "moved_minor": "moved on both sides, unsigned",
     "signed_minor": "net, signed",
 }
-"""Headings that are not the column's name without `_minor` and underscores. Net includes the fee."""
+"""Column name → heading, where the heading is not the name without `_minor` and underscores. Net includes the fee."""
 PROOF_HEADINGS: Final[Mapping[str, str]] = {
     "ledger_minor": "ledger closing",
     "statement_minor": "statement closing",
@@ -60,31 +60,31 @@ PROOF_HEADINGS: Final[Mapping[str, str]] = {
     "opening_minor": "openings differ by",
     "gap_minor": "gap in the file's balances",
 }
-"""Headings of the proof, whose amounts are balances and their parts."""
+"""Column name → heading in the proof, whose amounts are balances and the parts of their difference."""
 
 
 signed_text: Final = partial(major_text, signed=True)
-"""An amount of minor units and its currency as text in major units, with its sign."""
+"""Formats an amount in minor units, with its currency, in major units with its sign."""
 
 
 def heading(name: str, headings: Mapping[str, str] = HEADINGS) -> str:
-    """The text above the column `name`: its entry in `headings`, else the name without `_minor` and underscores."""
+    """The heading of the column `name`: its entry in `headings`, else the name without `_minor` and underscores."""
     return headings.get(name, name.removesuffix("_minor").replace("_", " "))
 
 
 def records(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Yields the rows, each with its values by column, as Python values."""
+    """Yields each row as a dictionary from column to Python value."""
     names = [*map(str, rows.columns)]
     return (dict(zip(names, row, strict=True)) for row in python_rows(rows, *names))
 
 
 def is_proven(result: Reconciled) -> bool:
-    """True if the proof holds for every account, and over half of the rows of every file could be read."""
+    """True if the proof holds for every account, and more than half of the rows of every file could be used."""
     return bool(result.proof["holds"].all()) and not unreadable(result)
 
 
 def unreadable(result: Reconciled) -> list[str]:
-    """A sentence for each file if half of its rows or more cannot be used."""
+    """A sentence for each file of which half of the rows or more cannot be used."""
     bad = result.breaks[result.breaks["code"] == INVALID].sort_values("line", kind="stable")
     found, counted_ = [], ("side", "name", "sha256", "rows", "unreadable_rows")
     # Asking for inputs hashes them, which is needless if every row can be used.
@@ -103,12 +103,12 @@ def _in_short(reason: str) -> str:
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """The number with its noun: `1 break`, `2 breaks`. `many` is the plural; by default `one` with an s."""
+    """The number with its noun: `1 break`, `2 breaks`. `many` is the plural; by default `one` followed by s."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def headline(result: Reconciled) -> str:
-    """The outcome in one or two sentences, after sentences about unreadable files and about empty statements."""
+    """The result in one or two sentences; sentences about unreadable files and empty statements come first."""
     notes = [note for (note,) in python_rows(result.proof, "note")]
     blank = [f"{note}." for note in notes if note and note.endswith(NOTHING_PROVEN)]
     codes = [code for code, verdict in python_rows(result.breaks, "code", "verdict") if verdict is None]
@@ -142,12 +142,12 @@ def _proof_in_short(result: Reconciled) -> str:
 
 
 def _numbers(*headings: str) -> list[str | Column]:
-    """Headings of columns that are set flush right."""
+    """Headings of right-aligned columns."""
     return [Column(text, numeric=True) for text in headings]
 
 
 def reconciliations(result: Reconciled) -> list[Table]:
-    """The reconciliation of each account as a table."""
+    """A table with the reconciliation for each account."""
     columns = ["balance or item", *_numbers("items", "amount")]
     return [
         table(account.caption, columns, [
@@ -158,7 +158,7 @@ def reconciliations(result: Reconciled) -> list[Table]:
 
 
 def accounts(result: Reconciled) -> Table:
-    """The rows of each account on both sides, the shares that matched by count and by value, and the variance."""
+    """A table of accounts: the rows on both sides, the matched shares by number and by value, and the variance."""
     columns = [
         "account", *_numbers("ledger rows", "statement rows", "matched", "timing", "in breaks"),
         *_numbers("matched by count", "by net value", "net variance"), "currency",
@@ -171,9 +171,10 @@ def accounts(result: Reconciled) -> Table:
 
 
 def open_breaks(result: Reconciled, width: int | None, file: Path | None = None) -> Table:
-    """The largest breaks to settle, grouped by what to do. Rows that cannot be used are left out: see `unusable`.
+    """The largest breaks to settle, grouped by the advice on them. Unusable rows are left out: see `unusable`.
 
-    `width` is the terminal's, in columns; None without a terminal. `file`, if given, is named as holding all breaks.
+    `width` is the terminal's width in characters; None without a terminal. The caption names `file`, if given, as the
+    file with all breaks.
     """
     waits = result.breaks["code"].isin([TIMING, INVALID])
     mine = result.breaks[result.breaks["verdict"].isna() & ~waits]
@@ -204,7 +205,10 @@ def open_breaks(result: Reconciled, width: int | None, file: Path | None = None)
 
 
 def _moved(row: Mapping[str, Any]) -> str:
-    """A break's signed net amount as text; both sides' with ≠ between them, gross if only their fees differ."""
+    """A break's signed net amount as text; two amounts joined by ≠ if both sides have the row.
+
+    The amounts are gross if only the fees differ.
+    """
     sides = [(row[f"{side}_minor"], row[f"{side}_fee_minor"] or 0) for side in ("ledger", "statement")]
     (ours, our_fee), (theirs, their_fee) = sides
     is_gross = ours == theirs and our_fee != their_fee
@@ -217,12 +221,12 @@ def _moved(row: Mapping[str, Any]) -> str:
 
 
 def key_text(key: str | None) -> str:
-    """A key as a person reads it, or words for a row without a key."""
+    """The key as it is shown, or `no key in the file` for a missing or made-up key."""
     return str(key) if has_key(key) else "no key in the file"
 
 
 def codes(result: Reconciled) -> Table:
-    """The breaks of each code: their number, how far they move the balances apart, and who has decided about them."""
+    """A table of codes: the number of breaks, their variances by sign, and who has decided about them."""
     columns = [
         "code", *_numbers("breaks", "rows", "ledger has more", "statement has more", "variance"), "currency",
         *_numbers("oldest"), "decided",
@@ -238,7 +242,7 @@ def codes(result: Reconciled) -> Table:
 
 
 def decided(found: totals.Code) -> str:
-    """A text on the decided breaks of a code: how many, unless all, and who decided; empty if none is decided."""
+    """A text on the decided breaks of a code: their number, unless it is all of them, and who decided; else empty."""
     if not found.decided:
         return ""
     many = "" if found.is_decided else f"{found.decided:,} of {found.breaks:,} "
@@ -251,7 +255,7 @@ def _days(days: int | None) -> str:
 
 
 def closed(result: Reconciled) -> Table:
-    """The breaks that this period closed, each with the match or the decision that closed it."""
+    """A table of the breaks that this period closed, each with the match or the decision that closed it."""
     made = []
     names = ("account", "key", "code", "variance_minor", "currency", "rule", "verdict", "who", "why")
     for account, key, code, variance, currency, rule, verdict, who, why in python_rows(result.closed, *names):
@@ -261,7 +265,7 @@ def closed(result: Reconciled) -> Table:
 
 
 def unusable(result: Reconciled) -> Table:
-    """The first rows that cannot be used, each with the reason."""
+    """A table of the first unusable rows, each with the reason."""
     bad = result.breaks[result.breaks["code"] == INVALID]
     rows = python_rows(bad.head(_FEW), "side", "statement", "line", "entry", "reason")
     made = [
@@ -273,18 +277,18 @@ def unusable(result: Reconciled) -> Table:
 
 
 def proposed(suggestions: pd.DataFrame, file: Path | None = None) -> list[str]:
-    """The reasons of the first `suggestions`, and the number of further ones; `file`, if given, has all."""
+    """The reasons of the first `suggestions`, and a line on how many follow; `file`, if given, has all."""
     return [*suggestions["why"].head(_FEW).tolist(), *_further(len(suggestions) - _FEW, file)]
 
 
 def _further(more: int, file: Path | None) -> list[str]:
-    """A line about `more` rows that are not listed, and the `file` that has them; empty if there are none."""
+    """A list with a line about `more` rows that are not listed, and the `file` that has them; empty if `more` is 0."""
     where = f" in {file}" if file else ": --out breaks.csv writes them all"
     return [f"and {more:,} more{where}"] if more > 0 else []
 
 
 def nets(result: Reconciled, currency: str, by: str) -> Table:
-    """The breaks by age (`bucket`) or by `business_date`, for the accounts in one currency."""
+    """A table of variances by age (`by` is `bucket`) or by `business_date`, for the accounts in one currency."""
     what, unit = ("age", "age in days") if by == "bucket" else ("business date", "business date")
     made = [
         (str(name), f"{net.breaks:,}", major_text(net.up_minor, currency), major_text(-net.down_minor, currency))
@@ -295,7 +299,7 @@ def nets(result: Reconciled, currency: str, by: str) -> Table:
 
 
 def proof(result: Reconciled) -> Table:
-    """The closing balances and the parts of their difference; a part that is zero everywhere is left out."""
+    """A table of the closing balances and the parts of their difference, without parts that are 0 in all accounts."""
     always = (*_CLOSINGS, "difference_minor", "breaks_minor", "unexplained_minor")
     names = [
         str(name) for name in result.proof.columns
@@ -310,7 +314,7 @@ def proof(result: Reconciled) -> Table:
 
 
 def inputs(result: Reconciled) -> Table:
-    """The inputs, each with its hash, or `not a file` if it has none."""
+    """A table of the inputs, each with its hash, or `not a file` if it has none."""
     columns = ["side", "name", *_numbers("rows"), "account", "from", "to", "SHA-256"]
     names = ("side", "name", "rows", "account", "first_date", "last_date", "sha256")
     made = [
@@ -324,9 +328,9 @@ def inputs(result: Reconciled) -> Table:
 def overview(
     given: Reconciled, notes: Iterable[str], *, width: int | None = None, file: Path | None = None
 ) -> list[str | Table]:
-    """The outcome, notes, each account's reconciliation, breaks to settle, closed breaks, and sums by account and code.
+    """The report's parts: headline, notes, reconciliations, breaks to settle, closed breaks, sums by account and code.
 
-    Accounts have their names in the books. `width` and `file` are as for `open_breaks`.
+    Accounts have their names in the user's books. `width` and `file` are as for `open_breaks`.
     """
     result = totals.named(given)
     tables = [open_breaks(result, width, file), closed(result), accounts(result), codes(result)]
@@ -334,12 +338,12 @@ def overview(
 
 
 def text(result: Reconciled) -> str:
-    """The overview as text, for a terminal and a log."""
+    """The overview as text for a terminal or a log."""
     return "\n\n".join(visible(block) if isinstance(block, str) else block.text() for block in _blocks(result))
 
 
 def html(result: Reconciled) -> str:
-    """The overview as HTML, for a notebook: paragraphs and captioned tables, without a script."""
+    """The overview as HTML for a notebook: paragraphs and captioned tables, without a script."""
     blocks = _blocks(result)
     return "".join(f"<p>{sentence(block)}</p>" if isinstance(block, str) else block.html() for block in blocks)
 

@@ -3,7 +3,7 @@
 `write` chooses the writer by a file's ending.
 
 The journal has one balanced entry for each decided break, in a general form and as three programs import it. The
-columns are those of the vendors' own pages: "Import audit trail transactions" of Sage 50 Accounts (Sage Knowledgebase,
+columns are those that the vendors document: "Import audit trail transactions" of Sage 50 Accounts (Sage Knowledgebase,
 UK), "Enter multiple manual journals using an import template" (Xero Central), and "Import journal entries" of
 QuickBooks Online (QuickBooks Help, Intuit). Xero's page says how many lines a file may have, and asks for the name of a
 tax rate: "Tax Exempt" is there from the start and cannot be deleted ("Default tax rates" of the American edition; the
@@ -40,16 +40,18 @@ from workbench.visible import BLANKS, FORMULA_SIGNS, armed, begins_as_formula
 
 XLSX, HTML = ".xlsx", ".html"
 _BEGINS_AGAIN: Final = re.compile(rf"([;\t\r\n][\"{BLANKS}]*)([{FORMULA_SIGNS}]?)")
-"""Where a cell may begin inside a text: a spreadsheet that separates cells by semicolons, as in much of Europe, also
-splits a quoted text. The pattern takes a run of blanks at once, or it would search from each blank to the end."""
+"""Matches where a cell may begin inside a text.
+
+A spreadsheet that separates cells by semicolons, as in much of Europe, also splits a quoted text there. The pattern
+takes a run of blanks at once; otherwise it would search from each blank to the end.
+"""
 _TEXTS: Final = ("string", "category")
 
 
 def check(outs: Sequence[Path], inputs: Collection[Path], journal: Path | None = None) -> None:
-    """Check the files to write before the work begins; `journal`, if any, is the file of the journal.
+    """Checks the output files before the work begins; `journal` is the file of the journal, if one is to be written.
 
-    Raises ReportRefused: an ending is unknown, a folder is missing, one file is named for two results, or a file is an
-    input.
+    Raises ReportRefused: an ending is unknown, a folder is missing, two results have one file, or a file is an input.
     """
     if journal is not None:
         _check_journal(journal)
@@ -70,12 +72,12 @@ def check(outs: Sequence[Path], inputs: Collection[Path], journal: Path | None =
 
 
 def write(result: Reconciled, out: Path, *, excel: bool = False, matches: bool = False) -> list[Path]:
-    """Write the results to a file by its ending, and return the paths of the written files.
+    """Writes the results to a file, in the format of its ending, and returns the paths of the written files.
 
-    With `matches`, a workbook also has every row that agrees. A table has the columns BREAK, amounts in whole minor
-    units, and text as it was found, even if a spreadsheet would run it; suggestions go into a file of their own beside
-    it. With `excel` a .csv file begins with a UTF-8 mark, and has an apostrophe before text that would be run; such a
-    file is for people, not for programs. Raises ReportRefused: a file cannot be written.
+    With `matches`, a workbook also has every matched row. A table has the columns BREAK, amounts in whole minor units,
+    and text exactly as in the input, even if a spreadsheet would run it as a formula; suggestions go into a second file
+    beside it. With `excel`, a .csv file begins with a UTF-8 mark, and text that a spreadsheet would run begins with an
+    apostrophe; such a file is for people, not for programs. Raises ReportRefused: a file cannot be written.
     """
     if not _is_table(out):
         if out.suffix.lower() == XLSX:
@@ -90,7 +92,7 @@ def write(result: Reconciled, out: Path, *, excel: bool = False, matches: bool =
         tables.append((beside, result.suggestions, SUGGESTION))
     for path, rows, shape in tables:
         with files.written_whole(path) as unfinished:
-            files.write(_disarmed(rows, shape) if is_marked else rows, unfinished, shape, marked=is_marked)
+            files.write(_armed_cells(rows, shape) if is_marked else rows, unfinished, shape, marked=is_marked)
     return [path for path, *_ in tables]
 
 
@@ -108,7 +110,7 @@ def _beside(out: Path) -> Path:
 
 
 def formula_warning(result: Reconciled, outs: Sequence[Path]) -> str:
-    """A warning about cells that a spreadsheet would run, for the .csv files `outs` without apostrophes; else empty."""
+    """A warning about cells that a spreadsheet would run, in .csv files of `outs` without apostrophes; else empty."""
     tables = ((result.breaks, BREAK), (result.suggestions, SUGGESTION)) if outs else ()
     texts = [
         table[name].dropna().astype("string") for table, shape in tables for name, kind in shape.items()
@@ -120,8 +122,8 @@ def formula_warning(result: Reconciled, outs: Sequence[Path]) -> str:
     return f"{what} that a spreadsheet would run as formulas: {how}" if many else ""
 
 
-def _disarmed(frame: pd.DataFrame, shape: Columns) -> pd.DataFrame:
-    """The rows, with an apostrophe wherever a cell would begin as a formula does: see _quoted."""
+def _armed_cells(frame: pd.DataFrame, shape: Columns) -> pd.DataFrame:
+    """The rows, with an apostrophe before every text that a spreadsheet would run as a formula: see _quoted."""
     kinds = {name: kind for name, kind in shape.items() if kind in _TEXTS}
     texts = {name: frame[name].astype("string").map(_quoted, na_action="ignore") for name in kinds}
     return frame.assign(**texts).astype(kinds)
@@ -137,23 +139,23 @@ AGAINST: Final[Mapping[str, tuple[str, int]]] = {
     "fee_raised": (CHARGES, -1), "fee_lowered": (CHARGES, 1), "rounded_up": (ROUNDING, 1),
     "rounded_down": (ROUNDING, -1),
 }  # fmt: skip
-"""The recipe of a proposal → the account that its entry is posted against, and the sign of its effect on the books.
+"""Recipe of a proposal → the account against which its entry is posted, and the sign of its effect on the books.
 
-The entries of all other recipes are posted against suspense; those of a rule's kind `interest`, against interest.
+Entries of all other recipes are posted against suspense; entries of a rule's kind `interest`, against interest.
 """
 _BOOKED: Final = ("accept", "expected")
-"""The verdicts that are booked where the books have to change; a break that is written off is always booked."""
+"""The verdicts with a journal entry if the books have to change; a break that is written off always has one."""
 
 
 def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: date | None = None) -> pd.DataFrame:
-    """The lines of entries for decided breaks, with the columns JOURNAL, in whole minor units.
+    """The journal lines (columns JOURNAL) for decided breaks, in whole minor units.
 
     A break that is written off, or is accepted or expected and changes the books, is posted to the account that was
-    reconciled, under the break's key and on its date. Its other line goes against `charges`, `interest`, `rounding`,
+    reconciled, under the break's key and on its date. The opposite line is posted to `charges`, `interest`, `rounding`,
     `suspense` or `written off`; an amount and its fee have a line each. `accounts` has the codes of your books for any
-    of these accounts; `on` is the day of all entries, such as a day of the open period, by default the day of each
-    break. A break has no line if it moves nothing, has no key, waits for the other side, or no entry settles it.
-    Raises ReportRefused: `accounts` names an account that no entry can have.
+    of these accounts. `on` is the date of all entries, such as a day of the open period; by default each entry has the
+    date of its break. A break has no lines if it moves no money, has no key, waits for the other side, or no entry
+    settles it. Raises ReportRefused: `accounts` names an account to which no entry is posted.
     """
     codes, rows = accounts or {}, []
     known = [*totals.named(result).proof["account"], CHARGES, INTEREST, ROUNDING, SUSPENSE, WRITTEN_OFF]
@@ -176,10 +178,11 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
 
 
 def _lines(row: Mapping[str, Any]) -> list[tuple[str, str, int]]:
-    """The account, the reference and the amount (a debit is positive) of each line that books a break.
+    """The account, the reference and the amount (positive for a debit) of each line that books a break.
 
-    In the reconciled account the gross amount and the fee have a line each: one line of the net amount would differ
-    from the statement's row in both. A movement under another reference is reversed and booked under the statement's.
+    In the reconciled account, the gross amount and the fee have a line each: a single line with the net amount would
+    differ from the statement's row in both. A movement under a wrong reference is reversed, and booked under the
+    statement's.
     """
     account, key, bodies = row["account"], row["key"], json.loads(row["proposal"] or "[]")
     booked, stated, lines = row["ledger_minor"] or 0, row["statement_minor"], list[tuple[str, str, int]]()
@@ -204,7 +207,7 @@ def _decided(result: Reconciled) -> Iterator[dict[str, Any]]:
 
 
 def _without_entry(row: Mapping[str, Any]) -> str | None:
-    """The reason why a decided break has no journal entry, as words that follow a count; None if it has one."""
+    """The reason why a decided break has no journal entry, as words that follow a number; None if it has an entry."""
     verdict = row["verdict"]
     waits = verdict in _BOOKED and totals.item_of(row["code"], row["side"])[1] != BOOKS
     reasons = {
@@ -218,9 +221,9 @@ def _without_entry(row: Mapping[str, Any]) -> str | None:
 
 
 def journal_note(result: Reconciled, form: str = "general", accounts: Mapping[str, str] | None = None) -> str:
-    """Counts decided breaks without a journal entry, by reason, and references that a spreadsheet would run.
+    """A note on decided breaks without a journal entry, by reason, and on references that a spreadsheet would run.
 
-    For the `form` of a program that has codes of its own, the note lists the entries' accounts that `accounts` lacks.
+    If the program of the `form` needs account codes, the note lists the accounts that are missing in `accounts`.
     """
     decided = [*_decided(result)]
     reasons = Counter(map(_without_entry, decided))
@@ -257,18 +260,18 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
         "Description": "{reference} {narrative}", "Debits": "{debit}", "Credits": "{credit}",
     },
 }  # fmt: skip
-"""The headings under which a program imports lines, each with the pattern of its cells.
+"""Form → (heading under which the program imports a value → pattern of its cells).
 
-Amounts are in major units with a point, days as 2026-01-31 in general and as 31/01/2026 elsewhere.
+Amounts are in major units with a decimal point. Dates are 2026-01-31 in the form `general`, 31/01/2026 in others.
 """
 _DETAILS: Final = 45
-"""The most characters of a narrative in Sage's details, which take 60, beside the id of the break."""
+"""The most characters of a narrative, beside the id of the break, in Sage's column `details`, which holds 60."""
 _MOST: Final = {"xero": 300}
 """Form → the most lines that one file may have."""
 
 
 _LONGEST_ENTRY: Final = 5
-"""The most lines of an entry: the account's own, and one for each account that it may be booked against."""
+"""The most lines of an entry: that of the reconciled account, and one for each account on the opposite side."""
 
 
 def write_journal(
@@ -279,13 +282,13 @@ def write_journal(
     accounts: Mapping[str, str] | None = None,
     on: date | None = None,
 ) -> list[Path]:
-    """Write the lines of `journal` to a .csv file in one of FORMS, and return the paths of the written files.
+    """Writes the lines of `journal` to a .csv file in one of FORMS, and returns the paths of the written files.
 
-    `accounts` and `on` are as for `journal`. If the program takes fewer lines in one file, further entries go into
-    files beside it: `journal-2.csv` follows `journal.csv`. Files that went on with an earlier, longer `journal.csv` are
-    deleted. Texts are exact, since they are imported: a spreadsheet may run a text that begins as a formula does.
-    Raises ReportRefused: there is no such form, the file is no .csv or cannot be written, or a form without a column
-    for the currency (all but the general form) would mix currencies.
+    `accounts` and `on` are as for `journal`. If the program accepts fewer lines in one file, the further entries go
+    into files beside it: `journal-2.csv` follows `journal.csv`. Such files of an earlier, longer `journal.csv` are
+    deleted. Texts are written exactly, since a program imports them: a spreadsheet may run a text that begins like a
+    formula. Raises ReportRefused: there is no such form, the path is no .csv or cannot be written, or the form has no
+    column for the currency (only `general` has one) and the lines have several currencies.
     """
     _check_journal(Path(path))
     if form not in FORMS:
@@ -317,9 +320,9 @@ def write_journal(
 
 
 def _further_parts(whole: Path) -> list[Path]:
-    """The files that go on with the journal `whole` on the disk: each file before them is full.
+    """The existing files that continue the journal `whole`: each file before them is full.
 
-    A journal of another month may have such a name, too: it follows a file that is not full, and is none of these.
+    A journal of another month may have such a name, too. If it follows a file that is not full, it is not returned.
     """
     parts, most = [whole], {(*FORMS[form],): most for form, most in _MOST.items()}
     while True:
@@ -340,7 +343,7 @@ def _check_journal(path: Path) -> None:
 
 
 def _in_major(line: Mapping[str, Any]) -> dict[str, Any]:
-    """A line with the columns JOURNAL, its amounts as text under the names in FORMS.
+    """A journal line, with its amounts as text in major units, under the names in FORMS.
 
     Either debit or credit is empty.
     """

@@ -1,4 +1,4 @@
-"""The results of a reconciliation as one HTML page that needs no other file, and shows all without its script."""
+"""The results of a reconciliation as one self-contained HTML page, which is complete without its script."""
 
 import json
 import re
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 MAX_LISTED: Final = 50
-"""The most breaks of a code that the page lists, largest first; the workbook has all."""
+"""The most breaks of a code that the page lists, the largest first; the workbook has all breaks."""
 _MAX_AT_ONCE: Final = 5_000
-"""The most further breaks of a code that are decided at once."""
+"""The most breaks that one control decides together: the breaks of a code that the page does not list."""
 _MAX_LENGTH: Final = 600
-"""The most characters that a cell of the page shows; the workbook has the rest."""
+"""The most characters that a cell of the page shows; the workbook shows the whole text."""
 _MAX_LABEL: Final = 60
-"""The most characters of a narrative that names a break without a key."""
+"""The most characters of a narrative that stands for a break without a key."""
 _SIGNED: Final = re.compile(r"(?<![^\s(])[-+][^\s<)]+")
 _NET: Final = ("ledger_minor", "statement_minor")
 _PARTS: Final = tuple(f"{side}_{what}_minor" for side in ("ledger", "statement") for what in ("amount", "fee"))
@@ -43,20 +43,17 @@ _TABLES: Final = (
     captions.headline, captions.is_proven, captions.reconciliations, captions.closed, captions.accounts, captions.proof,
     captions.inputs,
 )  # fmt: skip
-"""Functions of a result; the template shows what they return, under their names."""
+"""Functions of a result; the template shows what each returns, under the function's name."""
 
 
 def write_page(result: Reconciled, path: Path | str) -> None:
-    """Write the results as one self-contained HTML page.
-
-    Raises ReportRefused: the file cannot be written.
-    """
+    """Writes the results as one self-contained HTML page. Raises ReportRefused: the file cannot be written."""
     with written_whole(Path(path)) as unfinished:
         unfinished.write_text(page(result), "utf-8")
 
 
 def page(result: Reconciled) -> str:
-    """The HTML of the page; the same results give the same text."""
+    """The HTML of the page; equal results give equal text."""
     shown, sections = totals.named(result), [*_sections(result)]
     listed = {row["id"] for section in sections for row in section["listed"]}
     currencies = sorted({currency for (currency,) in python_rows(result.proof, "currency")})
@@ -84,7 +81,7 @@ def _json(rows: Iterable[Sequence[str | None]]) -> str:
 
 
 def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
-    """For each code the number of breaks, the largest breaks to list, and what to do."""
+    """Yields for each code the number of breaks, the largest breaks, and the advice on settling them."""
     counts: Counter[str] = Counter()
     to_do: dict[str, str] = {}
     for total in totals.by_code(result):
@@ -110,7 +107,7 @@ def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
 
 
 def _suggested(result: Reconciled) -> dict[str, str]:
-    """The id of a break → sentences on the breaks, named by their keys, that may be one movement with it."""
+    """Break id → sentences on the breaks that may be one movement with it; the sentences name breaks by their keys."""
     keys = {name: key for name, key in python_rows(result.breaks, "id", "key") if has_key(key)}
     found: dict[str, list[str]] = defaultdict(list)
     for breaks, why in python_rows(result.suggestions, "breaks", "why"):
@@ -124,9 +121,10 @@ def _suggested(result: Reconciled) -> dict[str, str]:
 def _listed(
     row: Mapping[str, Any], names: Mapping[str, str], suggested: Mapping[str, str], partners: Mapping[str, list[str]]
 ) -> dict[str, Any]:
-    """A break as the page shows it: everything is text. `data` has the uncut texts for the script.
+    """A break in the form that the page shows, all values as text; `data` has the uncut texts for the script.
 
-    `names` are the accounts' names in the books; `suggested` has the sentences and `partners` the candidates by ids.
+    `names` is account → its name in the user's books. `suggested` and `partners` are break id → sentences and
+    candidates.
     """
     currency, day, since = (row[name] for name in ("currency", "business_date", "since_date"))
     account, called = row["account"], names.get(row["account"], row["account"])
@@ -162,7 +160,7 @@ def _listed(
 
 
 def _label(key: str | None, description: str | None) -> str:
-    """The narrative `description` of a break without a key, by which people know the break.
+    """The narrative `description` of a break without a key, by which readers recognise the break.
 
     Empty if the break has a key, or no narrative.
     """
@@ -174,18 +172,18 @@ def _short(text: str | None) -> str:
 
 
 def _sentence(text: str) -> str:
-    """A sentence as HTML, in which no line ends behind the sign of an amount, or within an option."""
+    """A sentence as HTML in which no line breaks after the sign of an amount, or within a command-line option."""
     return _SIGNED.sub(r'<span class="whole">\g<0></span>', sentence(text))
 
 
 def _shown(value: object) -> object:
-    """Makes a value visible for the page; markup stays as it is."""
+    """The value with its invisible characters made visible; markup stays unchanged."""
     return visible(value) if type(value) is str else value
 
 
 @cache
 def _template() -> "Template":
-    """The page's template, with its script, into which the signs that begin a formula are filled."""
+    """The page's template with its script, into which the signs are filled that begin a formula."""
     environment = templates(__package__, finalize=_shown)
     environment.filters["sentence"] = _sentence
     script = files(__package__).joinpath("templates", "page.js").read_text("utf-8").replace("__FORMULA__", FORMULA)

@@ -1,7 +1,4 @@
-"""The model of a reconciliation for its readers: sums by account, code, age and day, and both adjusted balances.
-
-Amounts are whole minor units.
-"""
+"""The totals that all reports show: sums by account, code, age and day, and both adjusted balances, in minor units."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,30 +17,30 @@ from workbench.resources import Closing
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Reconciled(Closing):
-    """The frames of a reconciliation, from which every report is made; `analysis.shapes` declares their columns."""
+    """The frames from which every report of a reconciliation is made; `analysis.shapes` declares their columns."""
 
     breaks: pd.DataFrame
-    """Rows that do not agree (columns BREAK), with the reason in words and the entries that would settle them."""
+    """The breaks (columns BREAK), with the reason in words and the entries that would settle each."""
     decisions: pd.DataFrame
-    """People's decisions, given or carried forward, with the state of each; the columns are DECISION."""
+    """The decisions of people, given or carried forward, each with its state (columns DECISION)."""
     proof: pd.DataFrame
-    """A row for each account: ledger closing less statement closing, explained; the columns are PROOF."""
+    """For each account, ledger closing less statement closing, and what explains the difference (columns PROOF)."""
     carry_note: str
     """A sentence about customers' numbers that the next run cannot compare; empty if it can compare all."""
     rows_read: dict[str, int]
-    """`ledger` and `statement` → the number of rows that were read, with those that were brought forward."""
+    """`ledger` or `statement` → the number of rows that were read, including those brought forward."""
     told_again: int
-    """The number of statement lines that do not count: another file has them too, or an earlier run settled them."""
+    """The number of statement lines that another file repeats or an earlier run settled: they do not count."""
     engine: str
     """The engine that ran the rules: `duckdb` or `spark`."""
     notes: tuple[str, ...]
-    """Sentences for a person: what was matched without a key, what could not be compared, and what to check."""
+    """Sentences for readers: what was matched without a key, what could not be compared, and what to check."""
     account_names: Mapping[str, str]
-    """Account → its name in your own books, for accounts that the ledger's layout names; reports show this name."""
+    """Account → its name in the user's books, if the ledger's layout names it; reports show this name."""
     closed: pd.DataFrame
-    """Breaks decided to zero, and breaks of earlier runs that this period closed; the columns are CLOSED_BREAK."""
+    """Breaks that this period closed, from this run or earlier ones (columns CLOSED_BREAK)."""
     aside: pd.DataFrame = field(repr=False)
-    """The rows of each account that no rate counts: of earlier periods, or decided to zero."""
+    """For each account, the rows that no rate counts: rows of earlier periods, and rows that decisions closed."""
     matched_by: Mapping[str, int]
     """Rule → the number of pairs that it matched without a common key; every other match is by key."""
     _summary: Callable[[], pd.DataFrame] = field(repr=False)
@@ -52,16 +49,16 @@ class Reconciled(Closing):
     _inputs: Callable[[], pd.DataFrame] = field(repr=False)
     _close: Callable[[], None] = field(repr=False)
     signatures: tuple[str, str, str, str] = ("", "", "", "")
-    """The preparer and the day, the reviewer and the day."""
+    """The preparer and the day, then the reviewer and the day; empty until signed."""
 
     @cached_property
     def summary(self) -> pd.DataFrame:
-        """Rows and value by account, day and code (columns SUMMARY); worked out when it is first asked for."""
+        """Rows and values by account, day and code (columns SUMMARY); computed on first use."""
         return self._summary()
 
     @cached_property
     def ageing(self) -> pd.DataFrame:
-        """The breaks of each bucket of ages, oldest last (columns AGEING); worked out when it is first asked for."""
+        """The breaks in each age bucket, the oldest last (columns AGEING); computed on first use."""
         by = ["account", "currency", "code", "bucket"]
         grouped = self.breaks.groupby(by, observed=True, dropna=False)
         made = grouped.agg(breaks=("rows", "size"), rows=("rows", "sum"), variance_minor=("variance_minor", "sum"))
@@ -72,12 +69,15 @@ class Reconciled(Closing):
 
     @cached_property
     def matches(self) -> pd.DataFrame:
-        """Every row that agrees, with the rule (columns MATCH); worked out when it is first asked for."""
+        """Every matched row, with its rule (columns MATCH); computed on first use."""
         return self._matches()
 
     @cached_property
     def suggestions(self) -> pd.DataFrame:
-        """Open breaks that may be one movement, proposed and not taken (columns SUGGESTION); worked out when used."""
+        """Open breaks that may be one movement (columns SUGGESTION), computed on first use.
+
+        Only a person can accept them.
+        """
         return self._suggestions()
 
     @cached_property
@@ -87,18 +87,19 @@ class Reconciled(Closing):
 
     @property
     def sign_off(self) -> str:
-        """The decisions by person, the hashes of inputs, layouts, decisions and rules, preparer and reviewer."""
+        """Text to sign off: decisions by person, hashes of inputs, layouts, decisions and rules, and who signed."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Releases the rows that the engine holds. Read `matches` before: it cannot be worked out afterwards."""
+        """Releases the rows that the engine holds. Read `matches` first: afterwards it cannot be computed."""
         self._close()
 
 
 class Account(NamedTuple):
-    """An account's rows on both sides, and its net variance with its sign, in minor units.
+    """The rows of an account on both sides, and its signed net variance in minor units.
 
-    `of_period` has the numbers of matched rows and of all rows of this period, `value_of_period` their values, net.
+    `of_period` has the numbers of matched rows and of all rows of this period; `value_of_period` has their net values
+    in minor units.
     """
 
     account: str
@@ -113,10 +114,10 @@ class Account(NamedTuple):
 
 
 class Code(NamedTuple):
-    """The breaks of one code in one currency; `up_minor` and `down_minor` sum the positive and negative variances.
+    """The breaks of one code in one currency; `up_minor` and `down_minor` sum the positive and the negative variances.
 
-    `decided` is the number of breaks that `who` has decided, `oldest_days` the greatest age, if any is known, and
-    `settlement` the advice for open breaks.
+    `decided` is the number of decided breaks, `who` names those who decided, `oldest_days` is the greatest age if any
+    is known, and `settlement` the advice for open breaks.
     """
 
     code: str
@@ -132,7 +133,7 @@ class Code(NamedTuple):
 
     @property
     def net_minor(self) -> int:
-        """The sum of the breaks' variances, positive and negative, in minor units."""
+        """The sum of the breaks' signed variances, in minor units."""
         return self.up_minor + self.down_minor
 
     @property
@@ -142,7 +143,7 @@ class Code(NamedTuple):
 
 
 class Net(NamedTuple):
-    """Variances by sign, so that they do not hide each other; minor units."""
+    """Positive and negative variances, summed separately so that they do not cancel each other, in minor units."""
 
     breaks: int
     up_minor: int
@@ -150,12 +151,12 @@ class Net(NamedTuple):
 
 
 def named(result: Reconciled) -> Reconciled:
-    """The result for people to read: each account has the name that the books give it, if they name it."""
+    """The result for readers: accounts have the names that the user's books give them."""
     return cast("Reconciled", _Named(result)) if result.account_names else result
 
 
 class _Named:
-    """A result with named accounts: each frame is renamed when it is first asked for, and kept."""
+    """A result with named accounts; each frame is renamed on first use and kept."""
 
     def __init__(self, result: Reconciled) -> None:
         self._result = result
@@ -170,13 +171,13 @@ class _Named:
 
 
 def in_words(verdict: str, who: str | None, why: str | None) -> str:
-    """A decision in a sentence: the verdict, by whom and why, as far as they are known."""
+    """A decision as a sentence: the verdict, and by whom and why if they are known."""
     words = codes.VERDICTS.get(verdict, verdict)
     return f"{words}{f' by {who}' if who else ''}{f': {why}' if why else ''}"
 
 
 def settled(breaks: pd.DataFrame) -> pd.DataFrame:
-    """The breaks, with the decision as the `settlement` of each decided break."""
+    """The breaks; a decided break has its decision in the column `settlement`."""
     is_decided = breaks["verdict"].notna()
     if not is_decided.any():
         return breaks
@@ -191,7 +192,7 @@ _ASIDE: Final = ("account", "currency", "rows", "matched_rows", "value", "matche
 
 
 def by_account(result: Reconciled) -> list[Account]:
-    """A row for each account and currency of the summary, by name."""
+    """The totals for each account and currency of the summary, in order of names."""
     sums: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     counts = ("ledger_rows", "statement_rows", "variance_minor", "moved_minor")
     for account, currency, code, ledger, statement, variance, value in python_rows(
@@ -216,7 +217,7 @@ def by_account(result: Reconciled) -> list[Account]:
 
 
 def by_code(result: Reconciled) -> list[Code]:
-    """A row for each code and currency of the breaks, in the order of the rules; `timing` comes last."""
+    """The totals for each code and currency of the breaks, in the order of the rules; `timing` comes last."""
     found: defaultdict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
     for code, currency, *more in python_rows(
         result.breaks, "code", "currency", "variance_minor", "rows", "age_days", "verdict", "who", "rule", "settlement"
@@ -241,14 +242,15 @@ def by_code(result: Reconciled) -> list[Code]:
 
 
 def listed(names: Sequence[str]) -> str:
-    """The names in one text: `a`, `a and b`, `a, b and c`."""
+    """The names joined into a text: `a`, `a and b`, `a, b and c`."""
     return " and ".join([*filter(None, [", ".join(names[:-1])]), *names[-1:]])
 
 
 def nets(result: Reconciled, currency: str, by: str) -> dict[Any, Net]:
-    """The breaks of the accounts in one currency, summed by `by`: `bucket` of ages or `business_date`; sorted.
+    """Value of the column `by` → the variances of the breaks; `by` is `bucket` (of ages) or `business_date`. Sorted.
 
-    Breaks without a date are left out. A break may itself be about another currency than its account.
+    Counts the breaks of accounts in the given currency; a break itself may be in another currency. Breaks without a
+    date are left out.
     """
     accounts = {account for account, code in python_rows(result.proof, "account", "currency") if code == currency}
     found: defaultdict[Any, list[int]] = defaultdict(list)
@@ -278,10 +280,10 @@ _PROOF: Final = (
 
 
 def item_of(code: str, side: str) -> tuple[codes.Item, str]:
-    """The item of a break by its code and the `side` of its row, and the balance it adjusts.
+    """The reconciling item for a break, by its code and the `side` of its row, and the balance that the item adjusts.
 
-    That balance is the constant STATEMENT for entries that are not yet on the statement, and errors of the operator or
-    the bank; BOOKS for movements that are not booked, or booked wrongly.
+    This balance is STATEMENT for entries that are not yet on the statement, and for errors of the operator or the bank;
+    BOOKS for movements that are booked wrongly or not at all.
     """
     lacks = codes.STATEMENT if side == "ledger" else codes.BOOKS
     item = codes.BREAK_CODES[code].item or _MISSING[lacks]
@@ -289,9 +291,9 @@ def item_of(code: str, side: str) -> tuple[codes.Item, str]:
 
 
 class Line(NamedTuple):
-    """A line of an account's reconciliation: a signed amount in minor units.
+    """A line of an account's reconciliation; its amount is signed and in minor units.
 
-    `items` is the number of items that the amount sums, 0 if it is unknown; None for a balance.
+    `items` is the number of breaks in the amount, 0 if the number is unknown; None for a balance.
     """
 
     text: str
@@ -300,9 +302,9 @@ class Line(NamedTuple):
 
 
 class Balances(NamedTuple):
-    """The reconciliation of one account as accountants write it: two balances, their items, two adjusted balances.
+    """The reconciliation of one account in the accountants' form: two balances, their items, two adjusted balances.
 
-    `sides` are the lines of the statement and of the books, each from its balance to its adjusted balance; the books'
+    `sides` has the lines of the statement and of the books, each from the balance to the adjusted balance. The books'
     adjusted balance exceeds the statement's by `unexplained_minor`. `caption` says whether the proof holds.
     """
 
@@ -314,7 +316,7 @@ class Balances(NamedTuple):
 
     @property
     def lines(self) -> list[Line]:
-        """The lines of both sides and, if an amount is unexplained, a line with this amount."""
+        """The lines of both sides, then a line for the unexplained amount if there is one."""
         rest = [Line("Not explained: books less statement, both adjusted", self.unexplained_minor)]
         return [line for side in (*self.sides, rest[: bool(self.unexplained_minor)]) for line in side]
 
@@ -361,11 +363,11 @@ def balances(result: Reconciled) -> Iterator[Balances]:
 
 
 def _items(found: pd.DataFrame) -> Iterator[tuple[str, str, str, int, str | None, str | None, int]]:
-    """The account, code, side, variance, proposal and verdict of each item, and the number that it counts for.
+    """Yields (account, code, side, variance, proposal, verdict, number of breaks) for each reconciling item.
 
-    Breaks that a person matched are one item with the sum of their variances: an error in the books, if they are of
-    both sides. Ambiguous rows of one amount are an item of the side that has more of them: both balances include the
-    money that both sides have.
+    Breaks that a person matched are one item with the sum of their variances; if they are on both sides, the item is an
+    error in the books. Ambiguous rows of one amount are an item of the side that has more of them, since both balances
+    include the rows that both sides have.
     """
     groups: dict[tuple[str, Any], list[list[Any]]] = {}
     names = ("id", "partner", "verdict", "account", "currency", "code", "side", "variance_minor", "proposal")

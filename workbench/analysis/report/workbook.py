@@ -1,4 +1,4 @@
-"""The results as a workbook to hand over: the reconciliation, and each frame as numbers that can be summed."""
+"""The results as an Excel workbook: the reconciliation, and each frame as numbers that can be summed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -34,33 +34,33 @@ READ: Final[Mapping[str, int]] = {
     "statement_fee_minor": 8, "statement_minor": 11, "variance_minor": 11, "currency": 8, "since_date": 11,
     "reason": 28, "verdict": 8, "partner": 12, "who": 9, "why": 14,
 }  # fmt: skip
-"""The columns of a break that people read, fill in and print, with their widths; the others are folded away."""
+"""Columns of a break that people read, fill in and print → their widths; all other columns are hidden."""
 _WRAPPED: Final = {"account", "key", "code", "description", "words", "reason", "why", "what to do", "owner"}
 _COVER: Final = (52, 22, 14, 12, 14, 14, 8, 9, 9, 20)
-"""The widths of the cover's columns; a sentence spans all columns."""
+"""The widths of the cover's columns, in characters; a sentence spans all columns."""
 MAX_ROWS: Final = 1_048_576
-"""The most rows of a sheet, with the row of headings."""
+"""The most rows of a sheet, including the row of headings."""
 _LINE: Final = 15
 _MOST_LINES: Final = 27
-"""The most lines of a row: a line is _LINE points high, and a row at most 409."""
+"""The most text lines of a row: a line is _LINE points high, and a row is at most 409 points high."""
 _WIDEST: Final = 60
 _NARROWEST: Final = 6
 _MEASURED_ROWS: Final = 5_000
 _CREATED: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""A fixed moment, so that two runs over the same inputs write the same file."""
+"""A fixed time of creation, so that two runs over the same inputs write identical files."""
 MAX_TEXT: Final = 32_767
-"""The most units of UTF-16 that a cell holds."""
+"""The most characters of a cell, counted in UTF-16 units."""
 CUT_MARK: Final = " … (cut)"
 _MAX_DIGITS: Final = 15
-"""The most digits of a number that a spreadsheet holds and shows."""
+"""The most digits of a number that a spreadsheet stores exactly."""
 _FIRST_DAY: Final = date(1900, 3, 1)
-"""The first day written as a date; an earlier day is text, since spreadsheets count a 29 February 1900."""
+"""The first day that is written as a date. Earlier days are text, since spreadsheets count a 29 February 1900."""
 Write = Callable[[Worksheet, int, int, Any, Any], str]
-"""Takes a sheet, a row, a column, a value and its currency; writes the value, and returns the text that is shown."""
+"""A function (sheet, row, column, value, currency) that writes the value and returns the text that the cell shows."""
 
 
 class Cells:
-    """Writes the cells of a workbook, each with the look of its kind."""
+    """Writes the cells of a workbook in the format for their kind."""
 
     def __init__(self, book: Workbook) -> None:
         def look(num_format: str, **more: object) -> Format:
@@ -87,7 +87,7 @@ class Cells:
         self._date = look("yyyy-mm-dd", align="left")
 
     def writer(self, name: str, values: "pd.Series[Any]") -> Write:
-        """The method that writes the values of a column of this name."""
+        """The method that writes the values of the column `name`."""
         if name.endswith("_minor"):
             return self._money
         if pd.api.types.is_bool_dtype(values):
@@ -127,7 +127,7 @@ class Cells:
 
 
 def cut(text: str) -> str:
-    """The text, cut to what a cell can hold; a text that was cut ends in CUT_MARK."""
+    """The text, cut to the length that a cell holds; a cut text ends in CUT_MARK."""
     if len(text) <= MAX_TEXT // 2 or len(text.encode("utf-16-le")) <= 2 * MAX_TEXT:
         return text
     kept = text.encode("utf-16-le")[: 2 * (MAX_TEXT - len(CUT_MARK))]
@@ -144,13 +144,11 @@ def _held(number: Decimal, units: int) -> Decimal:
 
 
 def write_workbook(result: Reconciled, path: Path | str, *, matches: bool = False) -> None:
-    """Write a cover, and breaks, summary, ageing, proof and inputs, to an .xlsx file; suggestions and closed if any.
+    """Writes a cover, breaks, summary, ageing, proof and inputs to .xlsx; also suggestions and closed breaks, if any.
 
-    The breaks have columns for verdict, partner, owner and comment, filled where somebody has decided. With `matches`,
-    a sheet has every row that agrees.
-
-    Amounts are in major units of the currency beside them.
-    Raises ReportRefused: a figure has more than 15 digits, or the file cannot be written.
+    The breaks have columns for verdict, partner, owner and comment, filled in for decided breaks. With `matches`, a
+    sheet has every matched row. Amounts are in major units of the currency beside them. Raises ReportRefused: a figure
+    has more than 15 digits, or the file cannot be written.
     """
     result = totals.named(result)
     with written_whole(Path(path)) as unfinished, TemporaryDirectory() as rows_so_far:
@@ -176,7 +174,7 @@ def write_workbook(result: Reconciled, path: Path | str, *, matches: bool = Fals
 
 
 def _write_cover(sheet: Worksheet, result: Reconciled, cells: Cells) -> None:
-    """Writes the verdict, the reconciliation of each account, what to do and by whom, and who signs."""
+    """Writes the cover: the result, the reconciliation of each account, the work to do, and the signatures."""
     for column, width in enumerate(_COVER):
         sheet.set_column(column, column, width)
     names = [name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"]
@@ -195,12 +193,12 @@ def _write_cover(sheet: Worksheet, result: Reconciled, cells: Cells) -> None:
         row += 2
         for column, text in enumerate((what, who, "on", day)):
             sheet.write_string(row, column, cut(text), cells.label if column in {0, 2} else cells.signature)
-    _printed(sheet)
+    _set_print_layout(sheet)
     sheet.activate()
 
 
 def _write_across(sheet: Worksheet, row: int, text: str, look: Format) -> None:
-    """Writes a sentence over the width of the cover, and sets the row's height, which merged cells need."""
+    """Writes a sentence over all columns of the cover, and sets the row's height, which merged cells require."""
     shown = cut(text)
     sheet.set_row(row, (15 * look.font_size / 11 + 2) * -(-len(shown) * look.font_size // (11 * sum(_COVER))))
     sheet.merge_range(row, 0, row, len(_COVER) - 1, "", look)
@@ -208,7 +206,7 @@ def _write_across(sheet: Worksheet, row: int, text: str, look: Format) -> None:
 
 
 def _write_balances(sheet: Worksheet, row: int, account: Balances, cells: Cells) -> int:
-    """Writes an account's reconciliation, adjusted balances and difference as formulas; returns the next row."""
+    """Writes an account's reconciliation with formulas for adjusted balances and difference; returns the next row."""
     adjusted, decimals = list[str](), decimals_of(account.currency)
 
     def write_sum(text: str, formula: str, minor: int) -> None:
@@ -232,7 +230,7 @@ def _write_balances(sheet: Worksheet, row: int, account: Balances, cells: Cells)
 
 
 def _write_to_do(sheet: Worksheet, row: int, result: Reconciled, cells: Cells) -> int:
-    """Writes the work to do by code, its net variance as a sum over the sheet of breaks; returns the next row."""
+    """Writes the open work by code, with net variances as sums over the sheet of breaks; returns the next row."""
     codes = totals.by_code(result)
     to_do = pd.DataFrame(
         [
@@ -263,9 +261,9 @@ def _write_to_do(sheet: Worksheet, row: int, result: Reconciled, cells: Cells) -
 def _write_frame(
     book: Workbook, name: str, frame: pd.DataFrame, cells: Cells, fixed: Sequence[int] = ()
 ) -> list[Worksheet]:
-    """Writes a frame on one sheet, or on as many as its rows need; returns the sheets.
+    """Writes a frame to as many sheets as its rows need; returns the sheets.
 
-    `fixed` has the columns' widths; without it, the widths fit the first rows.
+    `fixed` has the columns' widths; if empty, the widths fit the first rows.
     """
     room, made = MAX_ROWS - 1, []
     for number, start in enumerate(range(0, max(len(frame), 1), room), start=1):
@@ -277,13 +275,13 @@ def _write_frame(
         # Numbers of transactions are text here, and meant to be.
         sheet.ignore_errors({"number_stored_as_text": f"A1:XFD{MAX_ROWS}"})
         sheet.repeat_rows(0)
-        _printed(sheet)
+        _set_print_layout(sheet)
         made.append(sheet)
     return made
 
 
-def _printed(sheet: Worksheet) -> None:
-    """Sets a sheet to print on A4 landscape, fitted to the width of a page."""
+def _set_print_layout(sheet: Worksheet) -> None:
+    """Sets a sheet to print on A4 landscape, one page wide."""
     sheet.set_landscape()
     sheet.set_paper(9)
     sheet.fit_to_pages(1, 0)
@@ -292,7 +290,7 @@ def _printed(sheet: Worksheet) -> None:
 
 
 def _fold(sheet: Worksheet, rest: int) -> None:
-    """Sizes the columns that READ names, hides the `rest` further columns, and lists the verdicts to choose from."""
+    """Sets the widths of the columns in READ, hides the `rest` further columns, and offers the verdicts as a list."""
     for column, width in enumerate(READ.values()):
         sheet.set_column(column, column, width)
     first = len(READ)
@@ -305,16 +303,16 @@ def _fold(sheet: Worksheet, rest: int) -> None:
 
 
 def _write_table(
-    sheet: Worksheet, frame: pd.DataFrame, cells: Cells, called: Mapping[str, str], at: int, fixed: Sequence[int],
+    sheet: Worksheet, frame: pd.DataFrame, cells: Cells, columns: Mapping[str, str], at: int, fixed: Sequence[int],
     **instead: Write,
 ) -> list[int]:  # fmt: skip
     """Writes headings and rows from the row `at` on; returns the columns' widths, which fit the first rows.
 
-    `called` has headings by the columns' names. If `fixed` has the columns' widths, each row is made as high as its
-    texts need. `instead` has functions by column that write its cells in place of the usual one for its type.
+    `columns` is column → heading. If `fixed` has the columns' widths, each row is made as high as its texts need.
+    `instead` is column → a function that writes its cells, in place of the usual function for the type.
     """
     names = [str(name) for name in frame.columns]
-    headings = [heading(name, called) for name in names]
+    headings = [heading(name, columns) for name in names]
     _make_high(sheet, at, headings, fixed)
     for column, text in enumerate(headings):
         sheet.write_string(at, column, text, cells.heading)
@@ -334,7 +332,7 @@ def _write_table(
 
 
 def _make_high(sheet: Worksheet, row: int, texts: Sequence[str], widths: Sequence[int]) -> None:
-    """Make a row as high as its texts are in columns of these widths; without widths the row stays as it is."""
+    """Sets a row's height to that of its texts in columns of these `widths`; without widths the row stays unchanged."""
     if widths:
         # A line holds somewhat less than the width, since words are kept whole.
         high = max(-(-len(text) * 8 // (7 * width)) for text, width in zip(texts, widths, strict=False))

@@ -1,4 +1,7 @@
-"""Simulates a month of a merchant's payments: its ledger, statements with planted breaks, and answers."""
+"""Simulates a month of a merchant's payments: the ledger, statements with planted breaks, and the answers.
+
+An answer is the code that a reconciliation should find for a planted break.
+"""
 
 import csv
 import difflib
@@ -40,7 +43,7 @@ LEDGER: Final = "ledger.parquet"
 STATEMENTS: Final = "statements"
 ANSWERS: Final = "answers.csv"
 MAX_PAYMENTS: Final = 1_000_000
-"""The most payments of a month: one of the statements is a workbook, which holds 1,048,576 rows."""
+"""The most payments of a month: one statement is a workbook, whose sheet holds 1,048,576 rows."""
 MAX_DAYS: Final = 366
 _NEEDED: Final[Mapping[str, object]] = {
     "charge_amount_unit": "minor",
@@ -48,24 +51,24 @@ _NEEDED: Final[Mapping[str, object]] = {
     "client_secret_on_confirm": "with_publishable_key",
     "failure_triggers": "numbers_header_script",
 }
-"""Rows of the register → the values that the traffic needs."""
+"""Row of the register → the value that the simulated traffic needs."""
 _SECOND_MS: Final = 1_000
 _MINUTE_MS: Final = 60_000
 _TOLERATED_DAYS: Final = 1
-"""The days between two dates that `reconcile` tolerates by default."""
+"""The difference of two dates, in days, that `reconcile` accepts by default."""
 _LATE_HOURS_MS: Final = 3 * 3_600_000
 _THOUSAND_MINOR: Final = 100_000
 ALL: Final = "all"
 _BAD_CELLS: Final[tuple[Mapping[str, str], ...]] = ({"key": ""}, {"moment": "00-00-0000"}, {"amount": "1O5.0O"})
-"""Cells that make a row invalid: no key, a day that does not exist, letters in an amount."""
+"""Cells that make a row invalid: no key, a date that does not exist, letters in an amount."""
 _SPARE: Final = 16
 
 Fits = Callable[[Known, date], bool]
-"""True if a break or decoy can be planted on a movement; takes the closing date of the movement's statement too."""
+"""True if a break or decoy can be planted on a movement; the date is the closing date of the movement's statement."""
 
 
-class Making(NamedTuple):
-    """The inputs of a Plant: a movement, the fields that mark its planted rows, random draws, and new keys."""
+class PlantInputs(NamedTuple):
+    """The inputs of a Plant: a movement, the values that mark planted rows, random draws, and a maker of new keys."""
 
     known: Known
     mark: Mapping[str, Any]
@@ -74,33 +77,37 @@ class Making(NamedTuple):
     end_ms: int
 
     def between(self, low: int, high: int, why: str, row: Row) -> int:
-        """A random number from `low` to `high`, both included; equal rows and purposes `why` give equal numbers."""
+        """A random number from `low` to `high`, both included; it depends only on the row and on the purpose `why`."""
         return self.chances.between((low, high), "plant", why, row.natural_key)
 
     def later(self, row: Row, low_ms: int, high_ms: int, why: str) -> Row:
-        """The row, later by a time from `low_ms` to `high_ms` that the row and `why` decide, at most at the end."""
+        """The row, moved later by a random time from `low_ms` to `high_ms`, but not beyond the end of the month.
+
+        The time depends only on the row and on the purpose `why`.
+        """
         return row._replace(at_ms=min(self.end_ms, row.at_ms + self.between(low_ms, high_ms, why, row)))
 
     def marked(self, row: Row, **changes: Any) -> Row:  # noqa: ANN401  fields of a row
-        """The row with the new values `changes`, marked as planted: with its break's code, or why it is a decoy."""
+        """The row with the new values `changes`, marked with its break's code, or with the reason why it is a decoy."""
         return row._replace(**self.mark, **changes)
 
     def reversal_of(self, row: Row, **changes: Any) -> Row:  # noqa: ANN401  fields of a row
-        """A marked row in which the operator gives back the row's money, without a fee, under a new key."""
+        """A marked row by which the operator returns the row's amount, without a fee, under a new key."""
         back = row._replace(direction=OUT, fee_minor=0, type="reversal", description="Reversal", related=row.key)
         return self.marked(back, key=self.new_key(row), **changes)
 
 
-Plant = Callable[[Row, Making], tuple[Row, ...]]
-"""Takes the first statement row of a movement; returns the rows that replace all of the movement's rows."""
+Plant = Callable[[Row, PlantInputs], tuple[Row, ...]]
+"""A function from the first statement row of a movement to the rows that replace all rows of the movement."""
 
 
 class Kind(NamedTuple):
-    """A kind of break or decoy: `plant` changes a movement's rows, `fits` is true for a movement that it may change.
+    """A kind of break or decoy: `plant` changes a movement's rows, `fits` is true for movements that it may change.
 
-    `of`: the kinds of entries that qualify. `is_alone`: the planted row has no partner, nor may another row look like
-    one. `lacks_line`: the statement lacks the ledger's row. `posts`: what the ledger posts as well, `repeated`,
-    `reversed` or nothing. `says` describes a decoy. `by_default` is the number to plant if `breaks` is None.
+    `of` has the kinds of entries that qualify. `is_alone`: the planted row must not get a partner, so no other row may
+    look like it. `lacks_line`: the statement has no line for the ledger's row. `posts` is what the ledger posts in
+    addition: `repeated`, `reversed` or empty. `says` describes a decoy. `by_default` is the number to plant if `breaks`
+    is None.
     """
 
     plant: Plant
@@ -135,66 +142,66 @@ def _layout(row: Row) -> Layout:
     return LAYOUTS[ACCOUNTS[row.account]]
 
 
-def _changed(change: Callable[[Row, Making], Mapping[str, Any]]) -> Plant:
-    """A Plant that marks the statement's row, and replaces the fields that `change` returns."""
-    return lambda row, making: (making.marked(row, **change(row, making)),)
+def _changed(change: Callable[[Row, PlantInputs], Mapping[str, Any]]) -> Plant:
+    """Makes a Plant that marks the statement's row and sets the fields that `change` returns."""
+    return lambda row, inputs: (inputs.marked(row, **change(row, inputs)),)
 
 
-def _other_amount(row: Row, making: Making) -> Mapping[str, Any]:
-    """An amount that is up to a tenth more or less, and differs by a ngwee at least."""
-    off = making.between(1, max(2, row.amount_minor // 10), "off", row)
-    more = row.amount_minor - off <= row.fee_minor or making.between(0, 1, "more", row)
+def _other_amount(row: Row, inputs: PlantInputs) -> Mapping[str, Any]:
+    """An amount that differs by up to a tenth, and by at least a ngwee."""
+    off = inputs.between(1, max(2, row.amount_minor // 10), "off", row)
+    more = row.amount_minor - off <= row.fee_minor or inputs.between(0, 1, "more", row)
     return {"amount_minor": row.amount_minor + (off if more else -off)}
 
 
-def _other_date(row: Row, making: Making) -> Mapping[str, Any]:
+def _other_date(row: Row, inputs: PlantInputs) -> Mapping[str, Any]:
     """A moment two to four days later, but within the period."""
-    days = making.between(_TOLERATED_DAYS + 1, _TOLERATED_DAYS + 3, "days", row)
-    last_ms = making.end_ms - (making.end_ms - row.at_ms) % DAY_MS
+    days = inputs.between(_TOLERATED_DAYS + 1, _TOLERATED_DAYS + 3, "days", row)
+    last_ms = inputs.end_ms - (inputs.end_ms - row.at_ms) % DAY_MS
     return {"at_ms": min(row.at_ms + days * DAY_MS, last_ms)}
 
 
-def _next_morning(row: Row, making: Making) -> Mapping[str, Any]:
-    after_ms = making.between(_MINUTE_MS, 120 * _MINUTE_MS, "next morning", row)
-    return {"at_ms": min(making.end_ms, day_start_ms(row.at_ms, days_on=1) + after_ms)}
+def _next_morning(row: Row, inputs: PlantInputs) -> Mapping[str, Any]:
+    after_ms = inputs.between(_MINUTE_MS, 120 * _MINUTE_MS, "next morning", row)
+    return {"at_ms": min(inputs.end_ms, day_start_ms(row.at_ms, days_on=1) + after_ms)}
 
 
-def _with_thousands(row: Row, _: Making) -> Mapping[str, Any]:
+def _with_thousands(row: Row, _: PlantInputs) -> Mapping[str, Any]:
     layout, (whole, part) = _layout(row), divmod(row.amount_minor, 100)
     text = f"{whole:,}".replace(",", layout.thousands)
     return {"cells": {"amount": f"{text}{layout.decimal}{part:02}"}}
 
 
-def _ambiguous(row: Row, making: Making) -> tuple[Row, ...]:
-    """Two rows under new keys, either of which may be the ledger's one movement."""
-    both = (row, making.later(row, 30 * _SECOND_MS, 5 * _MINUTE_MS, "second"))
-    return tuple(making.marked(each, key=making.new_key(each)) for each in both)
+def _ambiguous(row: Row, inputs: PlantInputs) -> tuple[Row, ...]:
+    """Two rows with new keys; either may be the partner of the ledger's one movement."""
+    both = (row, inputs.later(row, 30 * _SECOND_MS, 5 * _MINUTE_MS, "second"))
+    return tuple(inputs.marked(each, key=inputs.new_key(each)) for each in both)
 
 
-def _unheard(row: Row, making: Making) -> tuple[Row, ...]:
-    """The row, and a second payment of the same customer, of another amount, that the ledger lacks."""
-    other = making.later(row, _MINUTE_MS, 10 * _MINUTE_MS, "unheard")
-    amount_minor = row.amount_minor + making.between(101, 9_999, "unheard", row)
-    return row, making.marked(other, key=making.new_key(other), amount_minor=amount_minor)
+def _unheard(row: Row, inputs: PlantInputs) -> tuple[Row, ...]:
+    """The row, and a second payment of the same customer, with another amount, that the ledger does not have."""
+    other = inputs.later(row, _MINUTE_MS, 10 * _MINUTE_MS, "unheard")
+    amount_minor = row.amount_minor + inputs.between(101, 9_999, "unheard", row)
+    return row, inputs.marked(other, key=inputs.new_key(other), amount_minor=amount_minor)
 
 
-def _part_differs(_: Row, making: Making) -> tuple[Row, ...]:
-    """The rows of a movement, the last with another amount; the first is marked as the break."""
-    last = making.known.rows[-1]
-    first, *rest = *making.known.rows[:-1], last._replace(**_other_amount(last, making))
-    return making.marked(first), *rest
+def _part_differs(_: Row, inputs: PlantInputs) -> tuple[Row, ...]:
+    """The rows of a movement; the last has a wrong amount, and the first is marked as the break."""
+    last = inputs.known.rows[-1]
+    first, *rest = *inputs.known.rows[:-1], last._replace(**_other_amount(last, inputs))
+    return inputs.marked(first), *rest
 
 
-def _invalid(row: Row, making: Making) -> tuple[Row, ...]:
-    cells = _BAD_CELLS[making.between(0, len(_BAD_CELLS) - 1, "bad", row)]
-    bad = making.later(row, _MINUTE_MS, 10 * _MINUTE_MS, "invalid")
-    return row, making.marked(bad, key=None if "key" in cells else making.new_key(bad), cells=cells)
+def _invalid(row: Row, inputs: PlantInputs) -> tuple[Row, ...]:
+    cells = _BAD_CELLS[inputs.between(0, len(_BAD_CELLS) - 1, "bad", row)]
+    bad = inputs.later(row, _MINUTE_MS, 10 * _MINUTE_MS, "invalid")
+    return row, inputs.marked(bad, key=None if "key" in cells else inputs.new_key(bad), cells=cells)
 
 
-def _both_reverse(row: Row, making: Making) -> tuple[Row, ...]:
-    """The row, and its reversal. The reversal gives back the amount less the fee; its batch is the payment's key."""
-    at_ms = max(row.at_ms, making.end_ms - making.between(1, DAY_MS // 2, "back", row))
-    return row, making.reversal_of(row, at_ms=at_ms, amount_minor=row.amount_minor - row.fee_minor, batch=row.key)
+def _both_reverse(row: Row, inputs: PlantInputs) -> tuple[Row, ...]:
+    """The row and its reversal, which returns the amount less the fee and has the payment's key as its batch."""
+    at_ms = max(row.at_ms, inputs.end_ms - inputs.between(1, DAY_MS // 2, "back", row))
+    return row, inputs.reversal_of(row, at_ms=at_ms, amount_minor=row.amount_minor - row.fee_minor, batch=row.key)
 
 
 def _left_out(fits: Fits, by_default: int = 2, kind: str = "funds_secured") -> Kind:
@@ -212,28 +219,28 @@ BREAKS: Final[Mapping[str, Kind]] = {
     codes.MISSING["statement"]: Kind(_unheard, _is_old, is_alone=True),
     codes.INVALID: Kind(_invalid),
     codes.DUPLICATE["statement"]: Kind(
-        lambda row, making: (row, making.marked(making.later(row, _SECOND_MS, 30 * _SECOND_MS, "again")))
+        lambda row, inputs: (row, inputs.marked(inputs.later(row, _SECOND_MS, 30 * _SECOND_MS, "again")))
     ),
     codes.DUPLICATE["ledger"]: Kind(lambda row, _: (row,), lacks_line=True, posts="repeated"),
     codes.AMBIGUOUS: Kind(_ambiguous, by_default=1, is_alone=True, lacks_line=True),
     "currency_mismatch": Kind(_changed(lambda *_: {"currency": "USD"})),
     "status_mismatch": Kind(
-        _changed(lambda row, making: {"status": ("failed", "pending")[making.between(0, 1, "status", row)]})
+        _changed(lambda row, inputs: {"status": ("failed", "pending")[inputs.between(0, 1, "status", row)]})
     ),
     "direction_mismatch": Kind(_changed(lambda *_: {"direction": OUT}), by_default=1),
     "amount_mismatch": Kind(_changed(_other_amount)),
     "fee_mismatch": Kind(
-        _changed(lambda row, making: {"fee_minor": row.fee_minor + making.between(1, 50, "fee", row)})
+        _changed(lambda row, inputs: {"fee_minor": row.fee_minor + inputs.between(1, 50, "fee", row)})
     ),
-    codes.WRONG_REFERENCE: Kind(_changed(lambda row, making: {"key": making.new_key(row)}), is_alone=True),
+    codes.WRONG_REFERENCE: Kind(_changed(lambda row, inputs: {"key": inputs.new_key(row)}), is_alone=True),
     codes.REVERSED_UNMATCHED: Kind(
-        lambda row, making: (row, making.reversal_of(making.later(row, 5 * _MINUTE_MS, 600 * _MINUTE_MS, "back"))),
+        lambda row, inputs: (row, inputs.reversal_of(inputs.later(row, 5 * _MINUTE_MS, 600 * _MINUTE_MS, "back"))),
         is_alone=True,
     ),
 }
-"""Break code → how the break is planted. Codes that fit the fewest movements come first."""
+"""Break code → how the break is planted. Codes for which the fewest movements qualify come first."""
 PLANTABLE: Final = (*BREAKS, codes.LATE_SUCCESS)
-"""The codes that can be planted; the last is planted while the month is driven, not in a statement."""
+"""The codes that can be planted; the last is produced by the payments themselves, the others in the statements."""
 
 
 DECOYS: Final[Mapping[str, Kind]] = {
@@ -247,17 +254,17 @@ DECOYS: Final[Mapping[str, Kind]] = {
     "national": Kind(_changed(lambda row, _: {"phone": f"0{str(row.phone)[4:]}"}), says="the number in national form"),
     "other_word": Kind(_changed(lambda *_: {"cells": {"status": "Completed"}}), says="another word for completed"),
 }
-"""Name → how a decoy is planted: two of each kind, if enough movements fit.
+"""Name → how the decoy is planted; two of each kind, if enough movements qualify.
 
-Other decoys come with the traffic: the same customer and amount within the minute under two right keys, attempts that
-failed and were paid after, a repeated payment whose first try the ledger does not know, fees of zero, a night's sweeps
-that the bank credits as one, and a payout that the bank sends in tranches.
+The traffic brings further decoys: two payments of one customer and amount within a minute under two correct keys;
+failed attempts that were paid later; a repeated payment whose first attempt the ledger does not know; fees of zero;
+several sweeps of one night that the bank credits in one sum; and a payout that the bank sends in parts.
 """
 KINDS: Final[Mapping[str, Kind]] = {**BREAKS, **DECOYS}
 
 
 def checked(breaks: Mapping[str, int] | None) -> dict[str, int]:
-    """The number of each kind to plant, by default (None) some of every kind; `all` stands for the kinds not named.
+    """Kind → the number to plant. By default (None), some of every kind; `all` stands for the kinds not named.
 
     Raises SimulationRefused: there is no such kind, or its number is not a whole number from 0.
     """
@@ -274,9 +281,9 @@ def checked(breaks: Mapping[str, int] | None) -> dict[str, int]:
 
 
 class Books:
-    """The movements of a month, kept in the file `path` and read again each time that they are needed.
+    """The movements of a month, stored in the file `path` and read again for each use.
 
-    `after` is the number of the last entry before the month. Memory holds a batch of rows at a time.
+    `after` is the number of the last entry before the month. Memory holds one batch of rows at a time.
     """
 
     def __init__(self, path: Path, month: Month, after: int) -> None:
@@ -290,7 +297,7 @@ class Books:
         """The entries of the statements' last rows, which decide the closing days: no break is planted on them."""
 
     def keep(self, pages: Iterable[pa.Table], last_day: date) -> None:
-        """Write the movements of the month that ended on `last_day`, and set the closing day of each statement."""
+        """Stores the movements of the month that ended on `last_day`, and sets the closing day of each statement."""
         self._last = self.write(pages)
         for account in ACCOUNTS:
             days = {day_of(row.at_ms) for row in deque(self.month.reported(account), maxlen=1)}
@@ -301,9 +308,9 @@ class Books:
             self.closings[account] = last_day if account == BANK.name else max(days, default=last_day)
 
     def write(self, pages: Iterable[pa.Table]) -> int:
-        """Replace the file by the month's movements, and return the number of the last entry.
+        """Replaces the file with the month's movements, and returns the number of the last entry.
 
-        Movements before the month are not written; they set the opening balances.
+        Movements before the month are not stored; they set the opening balances.
         """
         last = self._after
         with pq.ParquetWriter(self._path, schema_of(LEDGER_MOVEMENT)) as file:
@@ -318,7 +325,7 @@ class Books:
         return last
 
     def known(self, account: str) -> Iterator[Known]:
-        """An account's movements as its statement has them, without entries posted after the month ended."""
+        """Yields an account's movements as its statement has them, without entries posted after the month."""
         with pq.ParquetFile(self._path) as file:
             here = (
                 batch.filter(pc.and_(pc.equal(batch["account"], account), pc.less_equal(batch["number"], self._last)))
@@ -328,9 +335,9 @@ class Books:
 
 
 class Planting:
-    """Chooses movements of the books at random, and plants breaks and decoys on them.
+    """Chooses movements of the month at random, and plants breaks and decoys on them.
 
-    `wanted` is kind → number to plant; with `exactly`, a kind of break that fits fewer movements is refused.
+    `wanted` is kind → number to plant. With `exactly`, a kind of break for which too few movements qualify is refused.
     """
 
     def __init__(self, books: Books, wanted: Mapping[str, int], *, exactly: bool) -> None:
@@ -339,7 +346,7 @@ class Planting:
         self._wanted, self._exactly = wanted, exactly
         self._looks: set[tuple[str, str, int, str | None]] = set()
         self._withheld: set[str] = set()
-        """The entries whose own rows are not written."""
+        """The entries whose own statement rows are not written."""
         self._planted: list[Row] = []
         self.ledger_only: list[tuple[str, str | None, str]] = []
         """Account, key and code of each break that has no line on the statement."""
@@ -347,9 +354,9 @@ class Planting:
         """Pairs of `repeated` or `reversed`, and the entry that the ledger repeats or reverses."""
 
     def choose(self) -> None:
-        """Plant what is wanted of each kind, on no movement that looks like a row that only the statement has.
+        """Plants the wanted number of each kind; never on a movement that looks like a row that only the statement has.
 
-        Raises SimulationRefused: with `exactly`, a kind of break fits fewer movements than are wanted.
+        Raises SimulationRefused: with `exactly`, too few movements qualify for a kind of break.
         """
         month, wanted = self._books.month, {name: self._wanted[name] for name in KINDS if self._wanted.get(name)}
         self._expect(codes.LATE_SUCCESS, month.outcomes.get(LATE, 0))
@@ -365,14 +372,14 @@ class Planting:
         self._planted.sort(key=lambda row: row.at_ms)
 
     def _expect(self, name: str, found: int) -> None:
-        """Raises SimulationRefused: with `exactly`, `found` is below the number of the kind `name` to plant."""
+        """Raises SimulationRefused: with `exactly`, fewer movements (`found`) suit the kind `name` than wanted."""
         wanted = self._wanted.get(name, 0)
         if self._exactly and found < wanted:
             text = f"{wanted} of {name} were asked for, and the month has room for {found}."
             raise SimulationRefused(text, hint="Ask for fewer, or for more payments or days.", kind=name, room=found)
 
     def _candidates(self, kinds: Iterable[str], room: int) -> dict[str, list[Known]]:
-        """Kind → at most `room` movements on which it can be planted, chosen at random and in random order."""
+        """Kind → at most `room` movements that qualify for it, chosen at random and in random order."""
         best: dict[str, list[tuple[int, str, Known]]] = {name: [] for name in kinds}
         for account, closing in self._books.closings.items():
             for known in self._books.known(account):
@@ -390,7 +397,7 @@ class Planting:
             return False
         end_ms = milliseconds(datetime.combine(self._books.closings[first.account], time.max, LUSAKA))
         mark = {"decoy": kind.says} if kind.says else {"code": name}
-        rows = kind.plant(first, Making(known, mark, self._chances, self._new_key, end_ms))
+        rows = kind.plant(first, PlantInputs(known, mark, self._chances, self._new_key, end_ms))
         looks = {row.looks for row in (first, *rows) if kind.is_alone}
         if looks & self._looks:
             return False
@@ -416,7 +423,7 @@ class Planting:
 
 
 class Decoy(NamedTuple):
-    """A row that only looks like a break."""
+    """A row that looks like a break and is none."""
 
     statement: str
     line: int
@@ -425,7 +432,7 @@ class Decoy(NamedTuple):
 
 
 class Simulation(Tabular):
-    """A simulated month: `outcomes` of its payments, `breaks` by code, `decoys`, and its `folder`."""
+    """A simulated month: payments by outcome, planted breaks by code, decoys, and the `folder` with the files."""
 
     def __init__(self, month: Month, payouts: int) -> None:
         plan = month.plan
@@ -452,7 +459,7 @@ def _counted(caption: str, what: str, counts: Mapping[str, int]) -> Table:
 
 @contextmanager
 def _prepared(out: Path) -> Iterator[Path]:
-    """Yields an empty folder to write to; a simulation that fails leaves nothing in it.
+    """Yields an empty folder to write to; if the simulation fails, the folder is left empty.
 
     Raises SimulationRefused: the folder is not empty, or cannot be written to.
     """
@@ -553,9 +560,9 @@ def simulate(  # noqa: PLR0913  settings of the month
 
 
 def _usable_gaps(control: SandboxControl) -> Gaps:
-    """The register's defaults, with the sandbox's own `operator_fee` and `prompt_timeout_s`.
+    """The register's defaults, with the sandbox's own values of `operator_fee` and `prompt_timeout_s`.
 
-    Raises SimulationRefused: the sandbox's clock or a row of its register does not allow to simulate a month.
+    Raises SimulationRefused: a month cannot be simulated with the sandbox's clock or with a row of its register.
     """
     if control.clock().mode != "manual":
         raise SimulationRefused(
@@ -572,7 +579,7 @@ def _usable_gaps(control: SandboxControl) -> Gaps:
 
 @contextmanager
 def _quiet(session: Session) -> Iterator[None]:
-    """Pause the webhook endpoints while the block runs; earlier deliveries due meanwhile become dead letters."""
+    """Pauses the webhook endpoints during the block; deliveries that fall due in that time become dead letters."""
     endpoints = session.acting.webhook_endpoints
     enabled = [endpoint.id for endpoint in endpoints.each() if endpoint.status == "enabled"]
     try:

@@ -1,4 +1,4 @@
-"""A month of a merchant's payments: drawn by keyed hash, as commands in order of time, and as rows of statements."""
+"""A month of a merchant's payments: drawn by keyed hash, sent as commands in order of time, reported as rows."""
 
 import heapq
 import math
@@ -42,28 +42,28 @@ def day_of(at_ms: int) -> date:
 
 
 class Chances(Draws):
-    """Numbers and choices drawn by a natural key: a further draw, under another key, changes no other draw."""
+    """Random numbers and choices, each derived from a natural key: a draw for a further key changes no other draw."""
 
     def share(self, *natural_key: str | int) -> float:
-        """A number above 0 and below 1, drawn for the key."""
+        """A number between 0 and 1, both excluded, drawn for the key."""
         drawn = int.from_bytes(self.digest("share", *natural_key, size=8), "big") >> (64 - _BITS)
         return (drawn + 0.5) / (1 << _BITS)
 
     def rank(self, *natural_key: str | int) -> int:
-        """The key's place in a shuffled order; users take the lowest places first."""
+        """A random rank for the key: sorting keys by rank shuffles them."""
         return int.from_bytes(self.digest("rank", *natural_key, size=8), "big")
 
     def between(self, bounds: tuple[int, int], *natural_key: str | int) -> int:
-        """A whole number from the first to the last of `bounds`."""
+        """An integer within `bounds`, both included, drawn for the key."""
         low, high = bounds
         return low + self.below(high - low + 1, *natural_key)
 
     def happens(self, per_100k: int, *natural_key: str | int) -> bool:
-        """True for `per_100k` of a hundred thousand keys."""
+        """True for `per_100k` of a hundred thousand keys, drawn for the key."""
         return self.below(100_000, *natural_key) < per_100k
 
     def one_of(self, weights: Mapping[str, int], *natural_key: str | int) -> str:
-        """A name from `weights`, drawn with a probability in proportion to its weight."""
+        """A name from `weights`, drawn for the key with a probability in proportion to its weight."""
         at = self.below(sum(weights.values()), *natural_key)
         return next(name for name, reached in zip(weights, accumulate(weights.values()), strict=True) if at < reached)
 
@@ -72,30 +72,36 @@ HOURLY_SHARES: Final = (
     3.97, 1.43, 0.35, 0.03, 0.01, 0.01, 0.09, 0.42, 1.01, 1.38, 1.13, 1.57,
     2.33, 3.37, 4.10, 4.19, 5.66, 6.53, 9.88, 12.23, 12.73, 10.68, 9.32, 7.59,
 )  # fmt: skip
-"""Share of a day's merchant payments in each hour of Lusaka, in percent (PaySim's aggregate); the sum is not 100."""
+"""The share, in percent, of a day's merchant payments in each hour of the day in Lusaka; they do not add up to 100.
+
+They are the hourly aggregates of PaySim.
+"""
 _REACHED: Final = (0.0, *accumulate(share / sum(HOURLY_SHARES) for share in HOURLY_SHARES))
-"""The share of a day's payments that has come by each hour."""
+"""The share of a day's payments that has occurred by the beginning of each hour, from 0 to 1."""
 MAX_CUSTOMERS: Final = 3_000
-"""The most customers of an operator whose masked numbers differ: a mask shows the prefix and the last three digits."""
+"""The most customers of an operator with distinct masked numbers: a mask shows the prefix and the last three digits."""
 FAILURES: Final[Mapping[str, int]] = {
     "insufficient_funds": 3_500, "prompt_timeout": 2_000, "declined_by_customer": 1_200, "wrong_pin": 800,
     "limit_reached": 400, "operator_unavailable": 300, "payer_not_found": 250, "payer_busy": 150,
 }  # fmt: skip
-"""Failure code → payments in a hundred thousand. Nobody publishes rates; with these, nine in ten succeed."""
+"""Failure code → payments in a hundred thousand. No rates are published; with these, nine in ten payments succeed."""
 UNREPORTED: Final = {"operator_unavailable", "payer_not_found", "payer_busy"}
-"""Failures that no operator's statement shows."""
+"""Failure codes that no operator's statement shows."""
 _OPERATOR_WEIGHTS: Final = {"mtn": 46, "airtel": 42, "zamtel": 12}
 _FULL_REFUNDS_PER_100K: Final = 60_000
-"""Full refunds in a hundred thousand refunds."""
+"""Refunds of the whole payment in a hundred thousand refunds."""
 _FIRST_PAYOUT_MS, _BETWEEN_PAYOUTS_MS = 2 * DAY_MS + 10 * _HOUR_MS, 7 * DAY_MS
-"""Time from the month's first midnight to the first payout, and between payouts; each pays all available money."""
+"""Milliseconds from the month's first midnight to the first payout, and between payouts.
+
+Each payout sends all available money.
+"""
 PIN_AFTER_MS: Final = (4_000, 45_000)
-"""The least and the most time that people take to find their PIN."""
+"""The shortest and the longest time, in milliseconds, that customers take to enter their PIN."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
-    """Settings of a month. Rates are per hundred thousand payments, unless they say otherwise."""
+    """The settings of a month's payments. Rates are per hundred thousand payments unless stated otherwise."""
 
     mean_minor: int = 20_200
     """The mean amount: K202, the national average of mobile-money transactions in 2023."""
@@ -105,18 +111,18 @@ class Traffic:
     largest_minor: int = 2_000_000
     """The largest amount: K20,000, the daily limit of a first-tier wallet (Bank of Zambia, 2020)."""
     customers: int = 1_500
-    """The number of customers of each operator; some pay often, most now and then."""
+    """The number of customers of each operator; a few pay often, most pay now and then."""
     intents_per_100k: int = 30_000
-    """Payments by an intent and a PIN on the handset; the others are charged in one call."""
+    """Payments by a payment intent and a PIN on the handset; all others are direct charges."""
     late_per_100k: int = 150
     """Payments whose money arrives after the prompt has expired."""
     unknown_per_100k: int = 100
-    """Payments whose money moves though the operator never answers the sandbox."""
+    """Payments whose money moves, although the operator never answers the sandbox."""
     again_per_100k: int = 2_000
-    """Payments that repeat customer and amount of the payment before, within a minute."""
+    """Payments that repeat, within a minute, the customer and the amount of the previous payment."""
     refunds_per_100k: int = 2_500
     refund_after_ms: tuple[int, int] = (600_000, 172_800_000)
-    """The time from a payment to its refund, at least and at most: ten minutes to two days."""
+    """The shortest and the longest time, in milliseconds, from a payment to its refund: ten minutes to two days."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.customers <= MAX_CUSTOMERS:
@@ -124,9 +130,9 @@ class Traffic:
 
 
 class Payment(NamedTuple):
-    """One attempt of a customer to pay; `scenario` is its outcome, by the name in an operator's script.
+    """A customer's attempt to pay; `scenario` is the name of its outcome among the operators' scenarios.
 
-    `refund_minor` is given back later, in minor units; 0 means no refund.
+    `refund_minor` is refunded later, in minor units; 0 means no refund.
     """
 
     number: int
@@ -141,9 +147,9 @@ class Payment(NamedTuple):
 
 @dataclass
 class Plan:
-    """`payments` payments over `days` days from `start_ms`, which is midnight in Lusaka.
+    """The plan of `payments` payments over `days` days from `start_ms`, which is midnight in Lusaka.
 
-    `late` is the number of payments whose money comes late, besides those that the traffic makes late.
+    `late` is the number of payments whose money comes late, in addition to those by the traffic's rate.
     """
 
     chances: Chances
@@ -166,7 +172,7 @@ class Plan:
 
     @property
     def end_ms(self) -> int:
-        """The last millisecond of the last day, before the clearing of that night."""
+        """The last millisecond of the last day, before that night's clearing."""
         return self.start_ms + self.days * DAY_MS - 1
 
     def __iter__(self) -> Iterator[Payment]:
@@ -187,10 +193,11 @@ class Plan:
             yield before
 
     def _moments(self) -> Iterator[int]:
-        """Yields moments in order, one at a time: the smallest of n uniforms, then of the n - 1 above it, and so on.
+        """Yields the payments' moments in order, without storing them.
 
-        The smallest of n uniforms above `low` is 1 - (1 - low) · v^(1/n). Logarithms keep the last as exact
-        as the first.
+        The next one is the smallest of n uniform random numbers above `low`, the previous one, where n is the number of
+        remaining payments: 1 - (1 - low) · v^(1/n) for a uniform v. Logarithms keep the last moment as exact as the
+        first.
         """
         left = 0.0
         for index in range(self.payments):
@@ -198,7 +205,10 @@ class Plan:
             yield self._at_ms(-math.expm1(left))
 
     def _at_ms(self, share: float) -> int:
-        """The moment, in ms, by which this share (0 to 1) of the payments has come; each day has HOURLY_SHARES."""
+        """The moment, in milliseconds, by which this share (0 to 1) of the payments has occurred.
+
+        Every day follows HOURLY_SHARES.
+        """
         day, within = divmod(share * self.days, 1)
         hour = min(bisect_right(_REACHED, within) - 1, 23)
         low, high = _REACHED[hour : hour + 2]
@@ -207,14 +217,14 @@ class Plan:
         return self.start_ms + min(offset_ms, self.days * DAY_MS - 1)
 
     def _amount_minor(self, index: int) -> int:
-        """A lognormal amount in whole ngwee: here, and only here, a drawn number is rounded to money."""
+        """A lognormal amount in whole ngwee; a random number becomes money only here."""
         traffic = self.traffic
         mu = math.log(traffic.mean_minor) - traffic.sigma**2 / 2
         drawn = round(math.exp(mu + traffic.sigma * _NORMAL.inv_cdf(self.chances.share("amount", index))))
         return min(max(drawn, traffic.smallest_minor), traffic.largest_minor)
 
     def _phone(self, operator: str, index: int) -> str:
-        """The customer's number of the payment `index`. The draw is squared, so that some customers pay often."""
+        """The customer's number of the payment `index`; the draw is squared, so that a few customers pay often."""
         number = int(self.chances.share("customer", index) ** 2 * self.traffic.customers)
         prefix, suffix = divmod(number, 1_000)
         return phone_of(f"{COUNTRY_CODE}{OPERATORS[operator].prefixes[prefix]}", f"{suffix:03}", self.chances)
@@ -232,7 +242,7 @@ class Plan:
 
 
 def phone_of(start: str, end: str, chances: Chances) -> str:
-    """A number with this `start` and `end`; the four digits drawn between never begin with 0, as a test number's do."""
+    """A number with this `start` and `end`; the four random digits between do not begin with 0, as test numbers do."""
     return f"{start}{1000 + chances.below(9000, 'phone', start, end)}{end}"
 
 
@@ -252,18 +262,18 @@ _TYPES: Final[Mapping[str, tuple[str, str]]] = {
     "payout_paid": ("payout", "Payout to merchant"),
     "payout_returned": ("reversal", "Payout returned"),
 }
-"""Kind of entry → the row's type and description on a statement."""
+"""Kind of entry → the type and the description of its row on a statement."""
 _SAME: Final = ("account", "key", "direction", "amount_minor", "fee_minor", "currency", "status", "batch")
-"""The columns that a movement of the ledger and its row on the statement share."""
+"""The columns that a ledger movement and its statement row have in common."""
 _TRANCHE_MINOR: Final = 500_000
 _MOST_TRANCHES: Final = 5
 _TRANCHE_MS: Final = 420_000
 _OWN_SEQ: Final = 90_000_000
-"""The first number of keys that only an operator knows; the ledger's numbers stay far below."""
+"""The first number of transaction ids that only an operator knows; the ledger's numbers stay far below."""
 
 
 class Row(NamedTuple):
-    """A statement's row to be written; `code` is its planted break, and `cells` are written instead of its values."""
+    """A statement row to be written; `code` is its planted break, and `cells` replace its values in the file."""
 
     account: str
     key: str | None
@@ -281,11 +291,11 @@ class Row(NamedTuple):
     code: str | None = None
     cells: Mapping[str, str] = {}
     decoy: str | None = None
-    """The reason why the row only looks like a break; None for any other row."""
+    """The reason why the row only looks like a break; None for all other rows."""
 
     @property
     def effect_minor(self) -> int:
-        """The change of the file's balance by the row; 0 if the row moves nothing."""
+        """The change of the file's balance by the row, in minor units; 0 if the row moves no money."""
         # The file's own balance does not count an amount that cannot be read.
         if self.status != COMPLETED or (self.code == INVALID and "amount" in self.cells):
             return 0
@@ -293,26 +303,26 @@ class Row(NamedTuple):
 
     @property
     def natural_key(self) -> str:
-        """Identifies the row in random draws by account, moment, amount and payer; a sandbox's ids change nothing."""
+        """The row's key for random draws: account, moment, amount and payer, but none of the sandbox's ids."""
         return f"{self.account} {self.at_ms} {self.amount_minor} {self.phone}"
 
     @property
     def looks(self) -> tuple[str, str, int, str | None]:
-        """The fields by which `reconcile` seeks a partner under another key: account, direction, amount and phone."""
+        """The fields by which `reconcile` searches a partner with another key: account, direction, amount and phone."""
         return self.account, self.direction, self.amount_minor, self.phone
 
     def own_key(self, number: int) -> str:
-        """A transaction id in the operator's form that the ledger does not know; each `number` gives another id."""
+        """A transaction id in the operator's format that the ledger does not have; each `number` gives another id."""
         return reference(ACCOUNTS[self.account], self.at_ms, seq=_OWN_SEQ + number)
 
     def record(self, balance_minor: int) -> dict[str, Any]:
-        """The row in the columns of a statement, with the balance after it."""
+        """The row as column → value of STATEMENT_ROW, with the balance after the row."""
         when = {"occurred_at": moment(self.at_ms), "business_date": day_of(self.at_ms)}
         return {**self._asdict(), **when, "balance_minor": balance_minor}
 
 
 class Known(NamedTuple):
-    """A movement that both sides know: the statement's rows, and the ledger's entry."""
+    """A movement that both sides have: its rows on the statement, and the ledger's entry."""
 
     rows: tuple[Row, ...]
     entry: str
@@ -320,19 +330,19 @@ class Known(NamedTuple):
     day: date
     """The ledger's business date."""
     in_parts: bool = False
-    """True if either side has the movement in several rows."""
+    """True if either side has several rows for the movement."""
 
 
 _AT_ONCE: Final = 200
-"""The most commands in a call; the sandbox runs as many as it has time for, and would read more in vain."""
+"""The most commands in one call: the sandbox runs only as many as fit into its time limit."""
 Happens = Callable[[], Iterable[SimulatedCommand] | None]
-"""An event of the month, which returns the commands to send then."""
+"""An event of the month: returns the commands to send at its moment, or None."""
 
 
 class Month:
-    """The commands of a plan's month, in order of time, to be iterated once.
+    """The commands of a planned month, in order of time; iterate over it once.
 
-    `outcomes` counts the payments by outcome; once all commands were yielded, `open` counts the unanswered payments.
+    `outcomes` counts the payments by outcome; at the end of the iteration, `open` is the number of unanswered payments.
     `gaps` has the operators' fee, and the time that a prompt waits for its answer.
     """
 
@@ -364,7 +374,7 @@ class Month:
         self._now_ms = at_ms
 
     def _later(self, at_ms: int, happen: Happens) -> None:
-        """Queues an event at `at_ms`; an event after the month's end is dropped."""
+        """Queues an event at `at_ms`; an event after the end of the month is dropped."""
         if at_ms <= self.plan.end_ms:
             heapq.heappush(self._waiting, (at_ms, next(self._places), happen))
 
@@ -378,7 +388,7 @@ class Month:
         yield asked
         if payment.way != CHARGE:
             yield replace(asked, what="confirm")
-        self._follow(payment)
+        self._schedule_end(payment)
         if payment.refund_minor:
             after_ms = self.plan.chances.between(self.plan.traffic.refund_after_ms, "refund after", payment.number)
             refunded_ms = payment.at_ms + after_ms
@@ -391,8 +401,11 @@ class Month:
         order = f"order-{business_date(self.plan.start_ms)}-{payment.number + 1}"
         return SimulatedCommand(self._now_ms, what, order, payment.phone, payment.operator, amount_minor)
 
-    def _follow(self, payment: Payment) -> None:
-        """Queues the payment's end; until then its handset shows a prompt, unless a charge ends within the call."""
+    def _schedule_end(self, payment: Payment) -> None:
+        """Schedules the moment at which the payment ends; until then its handset shows a prompt.
+
+        A charge that ends within its own call shows none.
+        """
         if payment.scenario in (LATE, TIMEOUT):
             rings_ms = self._gaps.prompt_timeout_s * 1000
         elif payment.way == CHARGE:
@@ -416,9 +429,9 @@ class Month:
             yield self._command(payment, "pin")
 
     def drive(self, session: Session, *, show_progress: bool) -> None:
-        """Send the month's commands to the sandbox, which carries out as many of a call as it has time for.
+        """Sends the month's commands to the sandbox, which runs as many of each call as fit into its time limit.
 
-        With `show_progress`, standard error shows each tenth of the payments that is done.
+        With `show_progress`, standard error reports each tenth of the payments.
         """
         name, payments = self.plan.chances.token("simulation", self.plan.start_ms), self.plan.payments
         commands, cursor, paid = iter(self), 0, 0
@@ -433,9 +446,9 @@ class Month:
             ahead = [*ahead[done:], *islice(commands, done)]
 
     def known(self, movements: Iterable[Mapping[str, Any]]) -> Iterator[Known]:
-        """Yields the ledger's movements on one account, in order, with the rows of its statement.
+        """Yields the ledger's movements on one account, in order, each with the rows of its statement.
 
-        The bank has one row for a night's credits, and several for a large payout.
+        The bank has one row for all credits of a night, and several for a large payout.
         """
         for _, (first, *others) in groupby(movements, key=lambda movement: movement["batch"] or movement["entry"]):
             row, kind = _row(first, self.plan.chances), first["kind"]
@@ -446,13 +459,13 @@ class Month:
             yield Known(rows, first["entry"], kind, first["business_date"], kind == CREDITED or len(rows) > 1)
 
     def reported(self, account: str) -> Iterator[Row]:
-        """The rows that an account's operator reports and the ledger does not know, in order of time."""
+        """Yields the rows that an account's operator reports and the ledger does not have, in order of time."""
         mine = (payment for payment in self.info if payment.operator == ACCOUNTS[account])
         return (_reported_row(account, payment, self._gaps) for payment in mine)
 
 
 def _reported_row(account: str, payment: Payment, gaps: Gaps) -> Row:
-    """The operator's row of a payment that failed, or whose outcome the operator did not answer."""
+    """The operator's row for a payment that failed, or whose outcome the sandbox never learned."""
     kind, words = _TYPES["funds_secured"]
     row = Row(account, None, payment.at_ms, IN, payment.amount_minor, 0, payment.phone, kind, words)
     row = row._replace(key=row.own_key(payment.number))
@@ -478,7 +491,7 @@ def _row(movement: Mapping[str, Any], chances: Chances) -> Row:
 
 
 def _tranches(row: Row) -> tuple[Row, ...]:
-    """The rows of a large payout as the bank sends it: parts minutes apart, each with a key of its own."""
+    """The rows of a large payout that the bank sends in parts, minutes apart, each with its own key."""
     parts = min(_MOST_TRANCHES, -(-row.amount_minor // _TRANCHE_MINOR))
     if parts == 1:
         return (row,)

@@ -1,4 +1,4 @@
-"""Statements of operators and banks: read, checked and brought to one shape; written, for simulations and tests.
+"""Reads and checks statements of operators and banks, converts them to common columns, and writes simulated ones.
 
 >>> read_statement("statements/mtn.csv").rows  # doctest: +SKIP
 """

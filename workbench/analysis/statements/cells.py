@@ -1,4 +1,4 @@
-"""Columns of cells, and their readers: a cell becomes an amount, a key or another value, or words why it has none."""
+"""Columns of cells, and readers that turn a cell into an amount, a key or another value, or say why it has none."""
 
 import re
 from array import array
@@ -21,30 +21,32 @@ from workbench.domain.money import ZMW, decimals_of
 from workbench.errors import StatementRefused
 
 Cell = str | Decimal | datetime
-"""A cell of a CSV file is text; a cell of a workbook may also be an exact number or a local moment."""
+"""A cell: text in a CSV file; in a workbook also an exact number, or a moment without a zone."""
 
 MAX_DIGITS: Final = 13
-"""The most digits of an amount before the point, fewer for a currency with more than two decimals: sums stay far
-within 64 bits."""
+"""The most digits of an amount before the decimal point, so that sums stay far within 64 bits.
+
+Amounts in a currency with more than two decimals have fewer.
+"""
 _EXACT_DIGITS: Final = 15
 """The number of digits that a spreadsheet's number holds exactly."""
 _USUAL_DECIMALS: Final = 2
-"""The decimals that software writes in any currency: `15,000.00` of UGX, which has none, is 15,000."""
+"""Decimals that software writes for any currency: `15,000.00` in UGX, which has none, means 15,000."""
 _SHOWN: Final = 40
 LONGEST_KEY: Final = 32_767
-"""The most characters of a key, as of a workbook's cell: many longer keys would fill the memory."""
+"""The most characters of a key, as many as a workbook's cell holds; longer keys could fill the memory."""
 _LIKE_AN_AMOUNT: Final = re.compile(r"[+-]?[0-9][0-9.,' \u00a0\u202f]*")
 CUT_BY_SPREADSHEET: Final = re.compile(r"[0-9][.,][0-9]+[Ee]\+[0-9]+")
-"""A key of digits that a spreadsheet saved as a number, such as 7.71E+09: the last digits are lost."""
+"""Matches a numeric key that a spreadsheet saved as a number, such as 7.71E+09; its last digits are lost."""
 _ERRORS: Final = frozenset((
     "#BLOCKED!", "#BUSY!", "#CALC!", "#CONNECT!", "#DIV/0!", "#FIELD!", "#GETTING_DATA", "#N/A", "#NAME?", "#NULL!",
     "#NUM!", "#REF!", "#SPILL!", "#UNKNOWN!", "#VALUE!",
 ))  # fmt: skip
-"""The errors of a spreadsheet's formulas, as they stand in a CSV file that it saves."""
+"""The error values of spreadsheet formulas, as text in a CSV file."""
 
 
 class Wrong(str):
-    """The reason why a cell has no value, as words that follow the name of its column in a message."""
+    """The reason why a cell has no value, worded to follow the name of its column."""
 
     __slots__ = ()
 
@@ -61,9 +63,9 @@ _MANY_DIFFERENT: Final = 0.998
 
 
 class Column:
-    """A column of a file: its different cells, and for each row the place of its cell among them.
+    """A column of a file: its distinct cells, and for each row the index of its cell among them.
 
-    Each different cell is held once; if hardly any cell repeats, the cells of all rows are held in their order.
+    If hardly any cell repeats, the column holds the cells of all rows in order instead.
     """
 
     def __init__(self, different: Sequence[Cell] | pa.Array, codes: NDArray[Any], *, is_number: bool = False) -> None:
@@ -79,7 +81,7 @@ class Column:
 
     @classmethod
     def of(cls, values: pa.Array | pa.ChunkedArray, *, is_number: bool = False) -> "Column":
-        """An Arrow array of texts, of moments or, if `is_number`, of exact numbers as texts, as a column."""
+        """Makes a column of an Arrow array of texts, of moments or, if `is_number`, of exact numbers as texts."""
         whole = in_one_piece(values)
         if pa.types.is_dictionary(whole.type):
             if not whole.null_count:
@@ -93,20 +95,20 @@ class Column:
 
     @classmethod
     def of_cells(cls, cells: Iterable[Cell]) -> "Column":
-        """A column of these cells, one for each row."""
+        """Makes a column of these cells, one for each row."""
         seen: dict[Cell, int] = {}
         codes = np.fromiter((seen.setdefault(cell, len(seen)) for cell in cells), np.int32)
         return cls([*seen], codes)
 
     def cells(self, places: Sequence[int] | NDArray[Any] | None = None) -> list[Cell]:
-        """The different cells; with `places`, only the different cells at these places."""
+        """The distinct cells; with `places`, only those at these indices."""
         if not isinstance(self.different, pa.Array):
             return [*self.different] if places is None else [self.different[place] for place in places]
         values = (self.different if places is None else self.different.take(pa.array(places, pa.int64()))).to_pylist()
         return ["" if cell is None else number_in(cell) if self._is_number else cell for cell in values]
 
     def row(self, place: int) -> Cell:
-        """The cell of a row."""
+        """The cell of the row with the index `place`."""
         return self.cells([self.codes[place]])[0]
 
     @property
@@ -120,11 +122,11 @@ class Column:
 
     @property
     def texts(self) -> pa.Array | None:
-        """The different cells as an Arrow array; None unless all are texts."""
+        """The distinct cells as an Arrow array of texts; None if any is not text."""
         return self.different if self.kind == "text" else None
 
     def where(self, holds: Callable[[Cell], bool], like: str = "") -> Mask:
-        """A mask of the rows for whose cell `holds` returns True; in a text the pattern `like` must be found, too."""
+        """A mask of the rows for whose cell `holds` returns True; in a text, the pattern `like` must be found first."""
         may = np.ones(len(self.different), bool)
         if like and self.texts is not None:
             may = matched(self.texts, like)
@@ -146,7 +148,7 @@ class Column:
         return mask_of(pc.equal(self.texts, cell).fill_null(cell == ""))[self.codes]
 
     def replaced(self, where: Mask, other: "Column") -> "Column":
-        """The column with other cells in the rows of `where`; `other` has one cell for each of these rows."""
+        """The column with the cells of `other`, one for each row of the mask `where`, in these rows."""
         codes = self.codes.astype(np.int64)
         codes[where] = len(self.different) + other.codes
         if self.kind == other.kind == "text":
@@ -155,18 +157,18 @@ class Column:
         return Column(both.different, both.codes[codes])
 
     def only(self, rows: NDArray[Any]) -> "Column":
-        """The column with only these rows, which are given as a mask or by their places."""
+        """The column with only these rows, given as a mask or as indices."""
         return Column(self.different, self.codes[rows], is_number=self._is_number)
 
     def coded(self) -> Whole:
-        """A whole number from 0 for each row; rows with equal cells have equal numbers."""
+        """An integer from 0 for each row; rows with equal cells have equal integers."""
         if self.kind == "mixed":
             return self.codes.astype(np.int64)
         places: Whole = self.different.dictionary_encode(null_encoding="encode").indices.to_numpy().astype(np.int64)
         return places[self.codes]
 
     def thinned(self) -> "Column":
-        """The column without cells that no row has."""
+        """The column without distinct cells that no row uses."""
         used, codes = np.unique(self.codes, return_inverse=True)
         left = self.cells(used) if self.kind == "mixed" else self.different.take(pa.array(used))
         return Column(left, codes, is_number=self._is_number)
@@ -174,9 +176,9 @@ class Column:
     def read(
         self, read: Callable[[Any], Any], kind: pa.DataType, quick: Quick = MappingProxyType({})
     ) -> tuple[pa.Array, list[tuple[int, "Wrong"]]]:
-        """The value of each row, null for an empty or wrong cell; and the rows with a wrong cell, each with the reason.
+        """The value of each row, null for an empty or wrong cell; and (index of row, reason) for the wrong cells.
 
-        Each different cell is read once: plain texts and numbers by `quick`, all others by `read`.
+        Each distinct cell is read once: plain texts and numbers by `quick`, all others by `read`.
         """
         way, is_slow = quick.get(self.kind), np.ones(len(self.different), bool)
         if way:
@@ -198,26 +200,28 @@ Line = tuple[int, list[Cell]]
 
 
 class CellRows(NamedTuple):
-    """One reading of a file: a way to cut it into cells."""
+    """One way to split a file into cells."""
 
     says: str
-    """The name of this reading of the file in messages, such as `sheet 'October'`."""
+    """The name of this part or version of the file in messages, such as `sheet 'October'`."""
     kind: str
     """The kind of file, one of `layouts.KINDS`."""
     delimiter: str | None
-    """The character between two cells; None in a sheet."""
+    """The character between two cells of a CSV file; None for a sheet."""
     lines: Callable[[], Iterator[Line]]
-    """Returns the lines that have anything in them, from the first again at each call."""
+    """Returns the lines that are not blank; each call begins again with the first."""
     encoding: str | None = None
     """The encoding that a layout must declare to use this reading; None if the file shows its own."""
     name: str = ""
     """The file's name."""
     columns: Callable[[int, int], "Body | None"] | None = None
-    """Turns the lines below a line number into columns, for a width in cells, all at once; None, or a result of None,
-    if the lines must be read one by one."""
+    """Returns the lines after a line number as columns, all at once, given that number and the number of columns.
+
+    `columns`, or its result, is None if the lines must be read one by one.
+    """
 
     def body(self, after: int, width: int) -> "Body":
-        """The lines below line `after` as `width` columns."""
+        """The lines after line `after` as `width` columns."""
         if self.columns and (made := self.columns(after, width)):
             return made
         numbers = array("q")
@@ -236,20 +240,20 @@ class CellRows(NamedTuple):
 
 
 class Body(NamedTuple):
-    """The rows of a file as columns."""
+    """The rows of a file, as columns."""
 
     lines: Whole
-    """The line of each row."""
+    """The line number of each row."""
     columns: list[Column]
     odd: dict[int, list[Cell]]
-    """The place of a row → all its cells, if it has more or fewer than the header."""
+    """Index of a row → all its cells, for rows with more or fewer cells than the header."""
 
     def row(self, place: int) -> list[Cell]:
-        """The cells of a row."""
+        """The cells of the row with the index `place`."""
         return self.odd.get(place) or [column.row(place) for column in self.columns]
 
     def only(self, rows: NDArray[np.bool_]) -> "Body":
-        """The body with only the rows of this mask."""
+        """The body with only the rows of the mask."""
         if rows.all():
             return self
         now = np.cumsum(rows) - 1
@@ -258,14 +262,14 @@ class Body(NamedTuple):
 
 
 def is_odd(cells: Sequence[Cell], width: int) -> bool:
-    """True for a row that is shorter than the header, or has further filled cells."""
+    """True for a row with fewer cells than the header, or with filled cells beyond it."""
     return len(cells) < width or any(cell != "" for cell in cells[width:])
 
 
 def spread(values: pa.Array, codes: NDArray[Any]) -> pa.Array:
-    """The value of each row; `codes` has its place among `values`.
+    """The value of each row; `codes` has the index of the row's value in `values`.
 
-    Texts become a dictionary array, unless `values` has one text for each row, in the rows' order.
+    Texts become a dictionary array, unless `values` has one text for each row, in the order of the rows.
     """
     if len(values) == len(codes) and (codes == np.arange(len(codes))).all():
         return values
@@ -276,7 +280,7 @@ def spread(values: pa.Array, codes: NDArray[Any]) -> pa.Array:
 
 
 def all_hold(masks: Iterable[Mask]) -> Mask:
-    """A mask of the rows where all masks hold; once no row is left, later masks are not read."""
+    """A mask of the rows that are True in all masks. As soon as no such row is left, further masks are not consumed."""
     holds = np.zeros(0, bool)
     for nth, mask in enumerate(masks):
         holds = holds & mask if nth else mask
@@ -296,7 +300,7 @@ def mask_of(holds: pa.Array | pa.ChunkedArray) -> Mask:
 
 
 def codes_of(columns: Sequence[Column]) -> Whole:
-    """A whole number for each row; rows with equal cells in these columns have equal numbers."""
+    """An integer for each row; rows with equal cells in all these columns have equal integers."""
     codes, *others = [column.coded() for column in columns]
     for other in others:
         codes = _numbered(codes * (other.max(initial=0) + 1) + other)
@@ -310,7 +314,7 @@ def _numbered(values: Whole) -> Whole:
 
 
 def distinct_rows(columns: Sequence[Column]) -> tuple[list[tuple[Cell, ...]], NDArray[Any]]:
-    """The different rows of some columns, and for each row its place among the different ones."""
+    """The distinct rows of these columns, and for each row its index among them."""
     codes = _numbered(codes_of(columns))
     first = np.empty(codes.max(initial=-1) + 1, np.int64)
     # Of several rows with one number, the last to be assigned stays: the first row.
@@ -319,15 +323,15 @@ def distinct_rows(columns: Sequence[Column]) -> tuple[list[tuple[Cell, ...]], ND
 
 
 def refused(name: str, why: str, *, hint: str = "", **facts: object) -> StatementRefused:
-    """The exception that refuses the file `name`; its message is the name and `why`.
+    """Makes the exception that refuses the file `name`; its message is the name and `why`.
 
-    `hint` says what a person can do, `facts` are for programs.
+    `hint` tells a person what to do; `facts` are values for programs.
     """
     return StatementRefused(f"{name} {why}", hint=hint, file=name, **facts)
 
 
 def number_in(text: str) -> Cell:
-    """The exact number in a text of Arrow's; other text, such as `nan`, stays text."""
+    """The exact number in a text from Arrow; any other text, such as `nan`, is returned unchanged."""
     if not text[-1:].isdigit():
         return text
     # Arrow writes 1e+15 for a float that is 1000000000000000.0 in Python.
@@ -335,7 +339,7 @@ def number_in(text: str) -> Cell:
 
 
 def error_in(cell: Cell) -> Wrong | None:
-    """Words for a cell that holds a spreadsheet's error, such as `#DIV/0!`; None for any other cell."""
+    """Words for a cell with a spreadsheet error, such as `#DIV/0!`; None for any other cell."""
     if type(cell) is not str or "#" not in cell:
         return None
     text = cell.strip()
@@ -343,19 +347,19 @@ def error_in(cell: Cell) -> Wrong | None:
 
 
 def shown(cell: Cell) -> str:
-    """The beginning of a cell in quotes, for a message."""
+    """The first characters of a cell in quotes, for a message."""
     return repr(shortened(text_of(cell), _SHOWN, counts_mark=False))
 
 
 def text_of(cell: Cell) -> str:
-    """A cell as text; a whole number has no point."""
+    """A cell as text; whole numbers have no decimal point."""
     if isinstance(cell, Decimal):
         return str(int(cell)) if cell == cell.to_integral_value() else format(cell, "f")
     return cell if isinstance(cell, str) else cell.isoformat(sep=" ")
 
 
 class Amount(NamedTuple):
-    """An amount as written: its minor units without a sign, and the style that shows its side of zero."""
+    """An amount as written: its minor units without a sign, and the style, which shows whether it is below zero."""
 
     minor: int
     style: str
@@ -363,17 +367,17 @@ class Amount(NamedTuple):
 
     @property
     def signed(self) -> int:
-        """The minor units; below zero on the debit side."""
+        """The minor units; negative for a debit."""
         return self.minor if self.style in ABOVE else -self.minor
 
 
 ABOVE, BELOW = ("plain", "CR"), ("minus", "parentheses", "DR")
-"""The styles of amounts above zero, and of those below."""
+"""The styles of positive amounts (ABOVE) and of negative ones (BELOW)."""
 _STYLES: Final = {
     "0": "plain", "+0": "plain", "0+": "plain", "-0": "minus", "0-": "minus", "(0)": "parentheses",
     "0CR": "CR", "+0CR": "CR", "0DR": "DR", "+0DR": "DR",
 }  # fmt: skip
-"""An amount's text with 0 for its digits → the style; a text that shows its side twice has no style."""
+"""An amount's text with `0` for its digits → the style; a text with two signs is not listed."""
 _PART: Final = re.compile(
     r"(?P<digits>[0-9](?:[0-9.,'\s]*[0-9])?)|(?P<word>[A-Za-z$£€]+)\.?|(?P<sign>[-+()])|\s+|(?P<other>.)", re.DOTALL
 )
@@ -381,13 +385,13 @@ _SYMBOLS: Final = {"K": ("ZMW", "MWK"), "ZK": ("ZMW",), "KSH": ("KES",), "$": ("
 _CURRENCY: Final = re.compile("[A-Z]{3}")
 _LONGEST_AMOUNT: Final = 64
 _NOTHING: Final = frozenset("-\u2013\u2014")
-"""The dashes that accountants write for no amount."""
+"""The dashes that mean no amount."""
 
 
 class Amounts:
     """Reads a currency's amounts as minor units, and writes them, with the separators of a layout.
 
-    With `is_minor` the cells hold whole minor units, whatever the currency.
+    With `is_minor`, the cells hold whole minor units in every currency.
     """
 
     def __init__(self, decimal: str, thousands: str, currency: str = ZMW.code, *, is_minor: bool = False) -> None:
@@ -405,12 +409,12 @@ class Amounts:
         self._thousands = thousands
 
     def read(self, cell: Cell) -> int | Wrong | None:
-        """The exact minor units, below zero on the debit side; None for an empty cell, words for any other text."""
+        """The exact minor units, negative for a debit; None for an empty cell, Wrong for any other text."""
         found = self.styled(cell)
         return found.signed if isinstance(found, Amount) else found
 
     def styled(self, cell: Cell) -> Amount | Wrong | None:
-        """The amount with its style; None for an empty cell, words for any other text."""
+        """The amount with its style; None for an empty cell, Wrong for any other text."""
         if isinstance(cell, Decimal):
             whole = self._whole(cell)
             return whole if isinstance(whole, Wrong) else Amount(abs(whole), "minus" if whole < 0 else "plain")
@@ -419,7 +423,7 @@ class Amounts:
             return None
         found, style = self._regex.fullmatch(text), ""
         if found is None:
-            digits, style = self._undressed(text)
+            digits, style = self._digits_and_style(text)
             if not (digits and style) or not (found := self._regex.fullmatch(digits)):
                 return self._why_not(text, digits, style)
         sign, grouped, part = found.groups("")
@@ -434,9 +438,10 @@ class Amounts:
         return Amount(minor, style or ("minus" if sign == "-" else "plain"))
 
     def quick(self, read: Callable[[Cell], Any]) -> Quick:
-        """Fast readers of plain amounts: of texts as the layout writes them, and of exact numbers.
+        """Fast readers of plain amounts: texts in the format of the layout, and exact numbers.
 
-        `read`, the slow reader, gives the signs by its results for 1 and -1. Amounts of a refused sign stay unread.
+        `read`, the slow reader, determines the signs by its results for 1 and -1. The fast readers leave amounts with a
+        refused sign unread.
         """
         one = 10**self._decimals
         above, below = ({one: 1, -one: -1}.get(read(text), 0) for text in ("1", "-1"))
@@ -463,8 +468,8 @@ class Amounts:
             "number": lambda numbers: several(".", "", pc.replace_substring_regex(numbers, zeros, r"\1")),
         }
 
-    def _undressed(self, text: str) -> tuple[str, str]:
-        """The digits and the style of an amount; an empty style if its sign is unclear, both empty for other text."""
+    def _digits_and_style(self, text: str) -> tuple[str, str]:
+        """The digits and the style of an amount; the style is empty if the sign is unclear, both for other text."""
         if len(text) > _LONGEST_AMOUNT:
             return "", ""
         found = _PART.finditer(text.replace("\u2212", "-"))
@@ -485,7 +490,7 @@ class Amounts:
         return f"{amount:f}".replace(".", self._decimal)
 
     def _whole(self, number: Decimal) -> int | Wrong:
-        """A workbook's number in minor units; words if it has too many digits or decimals."""
+        """A workbook's number in minor units; Wrong if it has too many digits or decimals."""
         if number and number.adjusted() >= self._most_digits:
             return Wrong(f"{number} has more than {self._most_digits} digits before the point")
         # Exact: the shortest text of a workbook's number has 17 digits at most.
@@ -506,7 +511,7 @@ class Amounts:
 
 
 def currencies_named(cell: Cell) -> tuple[str, ...]:
-    """The currencies that the word beside an amount may mean, as `K` means ZMW or MWK; empty without a word."""
+    """The currencies that the word beside an amount may mean, as `K` may mean ZMW or MWK; empty if there is no word."""
     words = [found["word"].upper() for found in _PART.finditer(cell) if found["word"]] if type(cell) is str else []
     named = [_SYMBOLS.get(word, (word,)) for word in words if word not in ("CR", "DR")]
     return named[0] if named else ()
@@ -520,11 +525,11 @@ def _plain_keys(texts: pa.Array) -> tuple[pa.Array, Mask]:
 
 _LONGEST_PLAIN_KEY: Final = 200
 QUICK_KEYS: Final[Quick] = {"text": _plain_keys}
-"""Reads plain keys of letters and digits at once."""
+"""A fast reader of plain keys of letters and digits."""
 
 
 def key_of(cell: Cell) -> str | Wrong | None:
-    """A transaction's id as trimmed text; None for an empty cell, words for an id that is too long or lost digits."""
+    """A transaction id as trimmed text; None for an empty cell, Wrong for an id that is too long or has lost digits."""
     if error := error_in(cell):
         return error
     text = text_of(cell).strip()

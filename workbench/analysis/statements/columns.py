@@ -135,9 +135,9 @@ class Cut:
 
     @cached_property
     def days(self) -> dict[str, list[dict[int, int]]]:
-        """Heading → line → milliseconds as each of the likeliest formats reads its cells.
+        """Heading → one mapping for each of the likeliest date formats: line → milliseconds as the format reads a cell.
 
-        Only columns are there of whose filled cells at least half are days.
+        It has only columns in which at least half of the filled cells are days.
         """
         made = {}
         for name in self.filled:
@@ -345,7 +345,7 @@ direction, and True if the columns alone show the direction. Without words the s
 
 
 def _ways(sample: Cut, found: Mapping[str, str]) -> Iterator[_Way]:
-    """Yields candidate columns that may move the balance: debit and credit, or an amount.
+    """Yields the ways in which columns may move the balance: as debit and credit, or as an amount.
 
     The direction of an amount is its sign, the word or the parties beside it, or what the balance shows.
     """

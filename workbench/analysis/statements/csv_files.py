@@ -1,4 +1,4 @@
-"""Cuts a file into cells: CSV by Arrow or the csv module, with its encoding and delimiter; workbooks by `workbooks`."""
+"""Splits a file into cells: CSV by Arrow or the csv module, with its encoding and delimiter; sheets by `workbooks`."""
 
 import codecs
 import csv
@@ -42,7 +42,7 @@ _OTHERS: Final[Mapping[bytes, tuple[str, str]]] = {
     b"%pdf": ("a PDF", "Ask for the statement as .csv or .xlsx: a printed page does not show where its columns are."),
     b"\x1f\x8b": ("packed", "Unpack it first."),
 }
-"""The first bytes of a file that cannot be read as a statement → what the file is, and what to do."""
+"""First bytes of a file that is no statement → what the file is, and what to do."""
 _HEAD: Final = 4096
 _MANY_BYTES: Final = 1 << 20
 _AT_A_TIME: Final = 1 << 17
@@ -55,20 +55,20 @@ _QUOTE, _LINE_FEED, _RETURN = b'"\n\r'
 _ASCII: Final = 128
 _BLOCK_BYTES: Final = 4 * _LONGEST_CELL
 _LEAST_BETWEEN: Final = 3
-"""The least mean number of characters per delimiter, quote or line break in a large file that Arrow cuts."""
+"""The least average of characters per delimiter, quote or line break in a large file that Arrow splits."""
 _MANY_ODD: Final = 1_000
-"""The most rows of another width in a file that Arrow cuts."""
+"""The most rows with more or fewer cells than the header in a file that Arrow splits."""
 _MOST_COLUMNS: Final = 1_000
-"""The most columns of a file that Arrow cuts: each takes memory of its own."""
+"""The most columns of a file that Arrow splits; each column takes memory."""
 _SAMPLE_ROWS: Final = 100
 
 
 def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: int) -> Body | None:
-    """The rows below line `after` as Arrow cuts them, in `width` columns.
+    """The rows after line `after`, split by Arrow into `width` columns.
 
-    None if the csv module might cut them in another way or refuse them. Arrow accepts a quote that stays open or is
-    followed by text, so all quotes are checked before. A file in UTF-8 is read a block at a time; a file in another
-    encoding is decoded whole.
+    None if the csv module might split them differently or refuse them. Arrow accepts a quote that stays open or is
+    followed by text, so all quotes are checked first. A UTF-8 file is read block by block; a file in another encoding
+    is decoded whole.
     """
     odd: dict[int, str] = {}
 
@@ -121,10 +121,9 @@ def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: i
 
 
 def _rows_in(file: IO[bytes], delimiter: str, after: int) -> tuple[Whole, int, bool]:
-    """Line numbers of the rows below line `after`, empty rows left out; and the byte at which the first row begins.
+    """The line numbers of the rows after line `after`, without empty rows; and the byte at which the first row begins.
 
-    The last value is True if a cell has a line break.
-    Raises csv.Error: only the csv module can read the file.
+    The third value is True if a cell has a line break. Raises csv.Error: only the csv module can read the file.
     """
     begins = len(codecs.BOM_UTF8) * (file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8)
     file.seek(begins)
@@ -138,11 +137,11 @@ def _rows_in(file: IO[bytes], delimiter: str, after: int) -> tuple[Whole, int, b
 
 
 def _ends(file: IO[bytes], mark: int, at: int) -> Iterator[tuple[NDArray[Any], ...]]:
-    """Yields the ends of rows from byte `at` on, block by block: memory holds numbers of rows, not characters.
+    """Yields the ends of rows from byte `at` on, block by block, so that memory holds numbers and not characters.
 
-    A block yields three arrays with an item for each end: its byte, the number of line breaks up to it, and True if a
-    return comes before it. The last end is that of the file. `mark` is the delimiter's byte. Raises csv.Error: quotes,
-    line ends or other characters leave a doubt.
+    For each block, yields three arrays with an item for each end: its byte, the number of line breaks up to it, and
+    True if a carriage return precedes it. The last end is that of the file. `mark` is the delimiter's byte. Raises
+    csv.Error: quotes, line ends or other characters are ambiguous.
     """
     quotes = breaks = marks = returns = 0
     block, before = file.read(_AT_A_TIME), b"\n"
@@ -173,9 +172,9 @@ def _ends(file: IO[bytes], mark: int, at: int) -> Iterator[tuple[NDArray[Any], .
 
 
 def _csv_lines(path: Path, encoding: str, delimiter: str) -> Iterator[Line]:
-    """Yields the lines of a file that are not blank, as the csv module reads them strictly.
+    """Yields the lines of a file that are not blank, as the csv module reads them in strict mode.
 
-    Raises StatementRefused: another encoding, a cell that is too long, or an open quote, which would swallow rows.
+    Raises StatementRefused: the encoding is wrong, a cell is too long, or a quote stays open, which would hide rows.
     """
     # The limit is the whole process's: it is raised for every reader, which does no harm, and never lowered.
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
@@ -203,7 +202,7 @@ def _csv_lines(path: Path, encoding: str, delimiter: str) -> Iterator[Line]:
 
 
 def digest_of(path: Path) -> str:
-    """The SHA-256 of a file. Raises StatementRefused: no file, a folder, unreadable, or empty."""
+    """The SHA-256 of a file. Raises StatementRefused: it does not exist, is a folder, cannot be read, or is empty."""
     try:
         if path.is_dir():
             raise refused(path.name, "is a folder; name a file.")
@@ -219,11 +218,10 @@ def digest_of(path: Path) -> str:
 
 
 def cell_rows_of(path: Path, ways: Iterable[tuple[str, str]]) -> list[CellRows]:
-    """Every way in which a file can be cut into cells, by its content and not its name.
+    """Every way to split a file into cells; its content decides, not its name.
 
-    `ways` are pairs of encoding and delimiter for CSV; a file that shows its own encoding is read by that.
-
-    Raises StatementRefused: an older, encrypted or damaged workbook, or a file that is not text.
+    `ways` has pairs of encoding and delimiter to try for CSV; a file that shows its encoding is read with that one.
+    Raises StatementRefused: an old, encrypted or damaged workbook, or a file that is not text.
     """
     with path.open("rb") as handle:
         head = handle.read(_HEAD)
@@ -255,7 +253,7 @@ def cell_rows_of(path: Path, ways: Iterable[tuple[str, str]]) -> list[CellRows]:
 
 
 def _utf_8(path: Path) -> str | None:
-    """`utf-8` if the whole file decodes as UTF-8, which text in another encoding hardly ever does; else None."""
+    """`utf-8` if the whole file decodes as UTF-8, which text in other encodings hardly ever does; else None."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         with path.open("rb") as handle:
@@ -268,7 +266,7 @@ def _utf_8(path: Path) -> str | None:
 
 
 def _wrong_encoding(path: Path, encoding: str, after: int) -> StatementRefused:
-    """The refusal of a file in another encoding; for UTF-8 it names the first wrong line, else line `after`."""
+    """The exception for a file in another encoding; for UTF-8 it names the first wrong line, else the line `after`."""
     line = after
     if encoding.startswith("utf-8"):
         with path.open("rb") as handle:

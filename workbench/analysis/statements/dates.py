@@ -1,4 +1,4 @@
-"""Dates by explicit formats: one format holds for the whole column of a file, and none is guessed."""
+"""Dates in explicit formats: one format applies to a whole column of a file, and is never guessed."""
 
 import itertools
 import re
@@ -28,8 +28,8 @@ _MONTH_NUMBER = {
 _NOON = 12
 _CENTURY = 2000
 _YEARS = range(1900, 3000)
-_UNTOLD = {"Y": "1970", "m": "1", "d": "1", "H": "0", "M": "0", "S": "0", "f": "0", "z": "Z"}
-"""Letter of a directive → its value where a format lacks the directive."""
+_DEFAULTS = {"Y": "1970", "m": "1", "d": "1", "H": "0", "M": "0", "S": "0", "f": "0", "z": "Z"}
+"""Letter of a directive → its value if the format lacks the directive."""
 DIRECTIVES: Final[dict[str, tuple[str, Callable[[datetime], str]]]] = {
     "%Y": ("[0-9]{4}", lambda at: f"{at.year:04}"),
     "%y": ("[0-9]{2}", lambda at: f"{at.year % 100:02}"),
@@ -44,16 +44,16 @@ DIRECTIVES: Final[dict[str, tuple[str, Callable[[datetime], str]]]] = {
     "%z": ("Z|z|[+-][0-9]{2}(?::?[0-9]{2})?", lambda at: f"{at:%z}"),
     "%p": ("[AaPp][Mm]", lambda at: "AM" if at.hour < _NOON else "PM"),
 }
-"""Directive → the pattern that reads it and the function that writes it; a format's other characters are literal.
+"""Directive → the pattern that reads it, and the function that writes it; other characters of a format are literal.
 
-Days, months and hours may lack their zero, and a month's name may be short or long. Fractions of a second are cut
-to milliseconds. A moment with its zone is read as UTC.
+Days, months and hours may lack their leading zero, and a month's name may be short or long. Fractions of a second are
+cut to milliseconds. A moment with a zone is read as UTC.
 """
 _FIXED: Final = {
     "%Y": "(?:19|2[0-9])[0-9]{2}", "%y": "[0-9]{2}", "%m": "(?:0[1-9]|1[0-2])", "%b": f"(?i:{'|'.join(_SHORT_MONTHS)})",
     "%d": "(?:0[1-9]|[12][0-9]|3[01])", "%H": "(?:[01][0-9]|2[0-3])", "%M": "[0-5][0-9]", "%S": "[0-5][0-9]",
 }  # fmt: skip
-"""Directive → the pattern of a value with all its digits, for directives that Arrow reads as this module does."""
+"""Directive → the pattern of a value with all its digits, if Arrow reads the directive as this module does."""
 _pieces = cache(re.compile("%.|.", re.DOTALL).findall)
 _NAME = re.compile(r"\(\?P<.>")
 _DAY_WITH_TIME = re.compile(
@@ -62,9 +62,9 @@ _DAY_WITH_TIME = re.compile(
 
 
 class DateFormat:
-    """One way to write a day, or a day with its time: `DateFormat("%d/%m/%Y %H:%M:%S")`.
+    """A format of a day, or of a day with its time: `DateFormat("%d/%m/%Y %H:%M:%S")`.
 
-    Raises StatementRefused: an unknown directive, not exactly one day, one month and one year, or `%I` without `%p`.
+    Raises StatementRefused: an unknown directive; not exactly one day, one month and one year; or `%I` without `%p`.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -87,7 +87,7 @@ class DateFormat:
         self.has_zone = "%z" in used
         fixed = "".join(_FIXED.get(piece) or re.escape(piece) for piece in pieces)
         self.fixed = f"^{fixed}$" if used <= _FIXED.keys() else ""
-        """A pattern of texts in full digits, impossible days too; empty if _FIXED lacks a directive of the format."""
+        """A pattern for texts with all digits, impossible days too; empty if _FIXED lacks a directive of the format."""
         split = _DAY_WITH_TIME.fullmatch(pattern)
         self._parts = split.group("day", "time") if split else (pattern, "")
         gap = split["gap"] if split else ""
@@ -99,26 +99,26 @@ class DateFormat:
         self._match = re.compile(f"({day}){gap}({time}){'?' * self.is_parted}").fullmatch
 
     def read(self, text: str) -> int | None:
-        """Milliseconds since 1970, as if in UTC without a zone; None for another format or an impossible date."""
+        """Milliseconds since 1970, as if in UTC if there is no zone; None for another format or an impossible date."""
         if not (found := self._match(text)):
             return None
         day_ms, time_ms = map(_milliseconds, self._parts, found.groups(""))
         return None if day_ms is None or time_ms is None else day_ms + time_ms
 
     def all_in(self, text: str) -> list[int | None]:
-        """The milliseconds of each date in a text such as `From 01-10-2026 To 31-10-2026`; None for an impossible date.
+        """The milliseconds of every date in a text such as `From 01-10-2026 To 31-10-2026`; None for impossible dates.
 
-        A date with further digits before or behind, such as 01-10-20 in 01-10-2026, is not read.
+        A date next to further digits is not read, such as 01-10-20 within 01-10-2026.
         """
         return [self.read(found[0]) for found in re.finditer(f"(?<![0-9]){_regex(self.pattern)}(?![0-9])", text)]
 
     def with_time(self, day: datetime, time: str) -> datetime | None:
-        """A workbook's day with a time of this format; None for a time of another format."""
+        """A workbook's day combined with a time in this format; None for a time in another format."""
         after = _milliseconds(self._parts[1], time) if self._parts[1] else None
         return None if after is None else day + timedelta(milliseconds=after)
 
     def day_and_time(self, at: datetime) -> tuple[str, str]:
-        """The texts of a local moment for a column of days and a column of times."""
+        """The texts of a local moment for two columns: the day and the time."""
         day, time = (_written(part, at) for part in self._parts)
         return day, time
 
@@ -140,11 +140,14 @@ def _written(pattern: str, at: datetime) -> str:
 
 @lru_cache(maxsize=8192)  # days recur, and so do the times of a short file
 def _milliseconds(pattern: str, text: str) -> int | None:
-    """Milliseconds of a day since 1970 or of a time, 0 for an empty text; None for another format or no such day."""
+    """Milliseconds of a day since 1970, or of a time of day; 0 for an empty text.
+
+    None for another format, or for a day that does not exist.
+    """
     found = re.fullmatch(_regex(pattern), text)
     if not found:
         return None if text else 0
-    parts = {**_UNTOLD, **found.groupdict()}
+    parts = {**_DEFAULTS, **found.groupdict()}
     if "y" in parts:
         parts["Y"] = f"{_CENTURY // 100}{parts['y']}"
     if "b" in parts:
@@ -167,7 +170,7 @@ def _milliseconds(pattern: str, text: str) -> int | None:
 
 
 ABSENT: Final = np.iinfo(np.int64).min
-"""The value in place of a date that could not be read."""
+"""Stands for a date that could not be read."""
 
 
 class Dates(NamedTuple):
@@ -176,9 +179,9 @@ class Dates(NamedTuple):
     local: NDArray[np.int64]
     by: DateFormat
     bad: list[tuple[int, Wrong]]
-    """The rows with a bad date, each with the reason."""
+    """The indices of rows with a bad date, each with the reason."""
     are_days: NDArray[np.bool_]
-    """Marks rows that have a day and no moment."""
+    """A mask of the rows that have a day and no moment."""
 
 
 def dates_in(
@@ -189,11 +192,11 @@ def dates_in(
     times: Column | None = None,
     iso: timedelta | None = None,
 ) -> Dates:
-    """Read the dates of a file by the one format that fits; `times` is the column of times beside days.
+    """Reads the dates of a file in the one format that fits; `times` is the column of times beside a column of days.
 
-    With `iso`, the offset of local time, moments of ISO 8601 are read too, whatever the format. A text that no format
-    reads is a bad date. A format that cannot read a text that another format reads is ruled out. Raises
-    StatementRefused: every format is ruled out, or two formats read the whole column with different results.
+    With `iso`, the offset of local time, ISO 8601 moments are accepted in every format. A text that no format reads is
+    a bad date. A format that cannot read a text that another format reads is excluded. Raises StatementRefused: all
+    formats are excluded, or two formats read the whole column with different results.
     """
     empty, joined = np.zeros(len(column.codes), bool), times is not None
     if times is not None:
@@ -202,17 +205,17 @@ def dates_in(
         empty = np.array([not time for _, time in texts], bool)[codes]
         column = Column([_joined(day, time, formats) for day, time in texts], codes)
 
-    def said(places: Sequence[int] | NDArray[np.int64]) -> list[str | datetime]:
+    def cells_at(places: Sequence[int] | NDArray[np.int64]) -> list[str | datetime]:
         # What is left of an empty time ends a joined text, and counts.
         return [cell if joined and isinstance(cell, str) else _stripped(cell) for cell in column.cells(places)]
 
     known = np.full(len(column.different), ABSENT) if iso is None else _iso(column, iso)
     head, read, is_whole = Column(column.different[:1], column.codes[:0]), {}, False
-    begins = {by: bool((_read(by, head, known[:1], said) != ABSENT).all()) for by in formats}
+    begins = {by: bool((_read(by, head, known[:1], cells_at) != ABSENT).all()) for by in formats}
     for by in sorted(formats, key=begins.__getitem__, reverse=True):
         # A format that cannot read the first cell is ruled out once another has read every cell.
         if begins[by] or not is_whole:
-            read[by] = _read(by, column, known, said)
+            read[by] = _read(by, column, known, cells_at)
             is_whole = is_whole or bool((read[by] != ABSENT).all())
     is_date, codes = np.any([values != ABSENT for values in read.values()], axis=0), column.codes
     unread = {by: (is_date & (read[by] == ABSENT))[codes] for by in formats if by in read}
@@ -220,7 +223,7 @@ def dates_in(
     patterns = tuple(by.pattern for by in formats)
 
     def text(row: int) -> str:
-        return str(*said([codes[row]]))
+        return str(*cells_at([codes[row]]))
 
     if not alive:
         firsts = {by.pattern: int(np.argmax(rows)) for by, rows in unread.items()}
@@ -250,7 +253,7 @@ def dates_in(
     left = np.flatnonzero(~is_date)
     wrong = {
         place: Wrong(f"{shown(cell)} is not a date written as {' or '.join(patterns)}" if cell else "is missing")
-        for place, cell in zip(left.tolist(), map(str, said(left)), strict=True)
+        for place, cell in zip(left.tolist(), map(str, cells_at(left)), strict=True)
     }
     bad = [(row, wrong[codes[row]]) for row in np.flatnonzero(~is_date[codes]).tolist()]
     by, values = next(iter(alive.items()))
@@ -274,7 +277,7 @@ _ISO: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}.*")
 
 
 def _iso(column: Column, offset: timedelta) -> NDArray[np.int64]:
-    """The local milliseconds of a column's different cells that are moments of ISO 8601; ABSENT for other cells."""
+    """The local milliseconds of a column's distinct cells that are ISO 8601 moments; ABSENT for other cells."""
     values, slow = _quickly(DateFormat(_ISO_FORMAT), column)
     for place, cell in zip(slow.tolist(), column.cells(slow), strict=True):
         if isinstance(cell, str) and _ISO.fullmatch(text := cell.strip()):
@@ -286,30 +289,35 @@ def _iso(column: Column, offset: timedelta) -> NDArray[np.int64]:
 
 
 def _read(
-    by: DateFormat, column: Column, known: NDArray[np.int64], said: Callable[[NDArray[np.int64]], list[str | datetime]]
+    date_format: DateFormat,
+    column: Column,
+    known: NDArray[np.int64],
+    cells_at: Callable[[NDArray[np.int64]], list[str | datetime]],
 ) -> NDArray[np.int64]:
-    """The milliseconds of a column's different cells: `known`, or read by the format `by`, or ABSENT.
+    """The milliseconds of a column's distinct cells: from `known`, else read in `date_format`, else ABSENT.
 
-    `said` returns the cells at these places as texts or a workbook's moments.
+    `cells_at` returns the cells at given indices as texts or a workbook's moments.
     """
     if (known != ABSENT).all():
         return known
-    values, slow = _quickly(by, column)
+    values, slow = _quickly(date_format, column)
     values = np.where(known == ABSENT, values, known)
     slow = slow[values[slow] == ABSENT]
     # A workbook's own moment has no zone and may be finer than a millisecond: the nearest one is taken.
-    for place, at in zip(slow.tolist(), said(slow), strict=True):
-        unzoned = None if by.has_zone or isinstance(at, str) else milliseconds((at + _HALF).replace(tzinfo=UTC))
-        value = by.read(at) if isinstance(at, str) else unzoned
+    for place, at in zip(slow.tolist(), cells_at(slow), strict=True):
+        unzoned = (
+            None if date_format.has_zone or isinstance(at, str) else milliseconds((at + _HALF).replace(tzinfo=UTC))
+        )
+        value = date_format.read(at) if isinstance(at, str) else unzoned
         values[place] = ABSENT if value is None else value
     return values
 
 
 def _quickly(by: DateFormat, column: Column) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The milliseconds of the different cells as far as they are read at once, and the places of cells left to read.
+    """The milliseconds of the distinct cells that can be read as a column, and the indices of cells to read one by one.
 
-    Read at once are a workbook's moments, and texts in full digits (`05/01/2026`, not `5/1/2026`). All other cells are
-    ABSENT; if all cells are texts, those that cannot be a date by this format are not left to read.
+    Read as a column are a workbook's moments, and texts with all digits (`05/01/2026`, not `5/1/2026`). All other cells
+    are ABSENT. If all cells are texts, the indices leave out those that cannot be a date in this format.
     """
     moments = column.different
     if column.kind == "moment" and not by.has_zone:
@@ -330,9 +338,9 @@ _AT_A_TIME: Final = 1 << 16
 
 
 def _read_fixed(by: DateFormat, texts: pa.Array, values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Read into `values` the texts in full digits, `05/01/2026` and not `5/1/2026`; return the places of other texts.
+    """Reads texts with all digits (`05/01/2026`, not `5/1/2026`) into `values`; returns the indices of other texts.
 
-    A text whose day does not exist, such as 31 February, becomes ABSENT.
+    A text with a day that does not exist, such as 31 February, becomes ABSENT.
     """
     if by.pattern == _ISO_FORMAT and (seconds := _seconds(texts)) is not None:
         values[:] = pc.multiply(seconds, 1000).fill_null(ABSENT)
@@ -367,5 +375,5 @@ def _seconds(texts: pa.Array) -> pa.Array | None:
 
 
 def _place(directive: str, pattern: str) -> int:
-    """The index at which a directive's value begins in a text in full digits, such as `05/01/2026`."""
+    """The index at which a directive's value begins in a text with all digits, such as `05/01/2026`."""
     return len(_written(pattern.partition(directive)[0], moment(0)))

@@ -1,4 +1,4 @@
-"""Reads the rows of a file: cells become the columns STATEMENT_ROW, and problems of a row become a sentence."""
+"""Reads the rows of a file into the columns STATEMENT_ROW, with the problems of each row as a sentence."""
 
 import re
 from collections import defaultdict
@@ -47,16 +47,16 @@ from workbench.domain.moments import DAY_MS, LUSAKA_MS, milliseconds
 from workbench.domain.phones import COUNTRY_CODE, MARK, masked_number
 
 _WILD: Final = re.compile(r"[*?\[].*[*?\]]|[*?\[\]]")
-"""The wildcards of a party, from the first to the last, with the text between them."""
+"""Matches the wildcards in a layout's `party`, from the first to the last, with the text between them."""
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
 Reader = Callable[[Cell], Any]
-"""Turns a cell into its value, None for an empty cell, or Wrong."""
+"""A function from a cell to its value, to None for an empty cell, or to Wrong."""
 
 
 def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
-    """Field → the reader of its cells; `amounts` → the reader of the currency's amounts.
+    """Field → the reader of its cells; `amounts` → the reader of amounts in `currency`.
 
-    A spreadsheet's error such as `#N/A` makes a cell wrong, except in descriptions and parties.
+    A spreadsheet error such as `#N/A` makes a cell wrong, except in descriptions and parties.
     """
     own = re.compile(translate(layout.own))
     party = re.compile("(.*?)".join(re.escape(part).replace(r"\*", ".*") for part in layout.party.split("{phone}", 1)))
@@ -84,7 +84,7 @@ def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
     }
 
     def number_of(cell: Cell) -> str:
-        """A party's number as it is written."""
+        """A party's number as the file writes it."""
         text = text_of(cell).strip()
         within = party.fullmatch(text)
         return within[1] if within else text
@@ -113,9 +113,9 @@ def _plain_party(party: str) -> str:
 
 
 def _amount(amounts: Amounts, plus: Collection[str], minus: Collection[str] = (), *, zero: str = "") -> Reader:
-    """A reader of amounts by their styles: those in `plus` are above zero, those in `minus` below, others are wrong.
+    """A reader of amounts by style: those in `plus` are positive, those in `minus` negative, all others are wrong.
 
-    `zero` has the words of the fault, such as `not more than zero`, if a zero or empty cell is wrong; else both are 0.
+    A zero or empty cell is 0; if `zero` has words, such as `not more than zero`, the cell is wrong for that reason.
     """
 
     def read(cell: Cell) -> int | Wrong:
@@ -134,7 +134,7 @@ def _amount(amounts: Amounts, plus: Collection[str], minus: Collection[str] = ()
 
 
 def _words(words: Mapping[str, str], *, otherwise: str | None = None) -> Reader:
-    """A reader of declared words; any other word means `otherwise`, or is Wrong if that is None."""
+    """A reader of declared words; any other word gives `otherwise`, or is Wrong if that is None."""
     values = {heading_key(word): value for word, value in words.items()}
 
     def read(cell: Cell) -> str | Wrong:
@@ -148,13 +148,13 @@ def _words(words: Mapping[str, str], *, otherwise: str | None = None) -> Reader:
 
 
 def _currency(otherwise: str, cell: Cell) -> str | Wrong:
-    """The code of three letters in a cell, known or not; `otherwise` for an empty cell, words for any other text."""
+    """The three-letter code in a cell, known or not; `otherwise` for an empty cell, Wrong for any other text."""
     text = text_of(cell).strip().upper() or otherwise
     return text if CODE.fullmatch(text) else Wrong(f"{shown(cell)} is not a currency")
 
 
 def _account(layout: Layout, known: Mapping[str, str], cell: Cell) -> str | Wrong:
-    """The account that a cell names; `known` maps the layout's words to accounts.
+    """The account that a cell names; `known` is the layout's word → account.
 
     If `known` is empty, the cell's own text is the account. Wrong if the cell is empty, or its text is not in `known`.
     """
@@ -165,7 +165,7 @@ def _account(layout: Layout, known: Mapping[str, str], cell: Cell) -> str | Wron
 
 
 def _day(formats: Sequence[DateFormat], cell: Cell) -> int | Wrong:
-    """The day in a cell, counted from 1970."""
+    """The day in a cell, in days since 1970."""
     if isinstance(cell, datetime):
         return milliseconds(cell.replace(tzinfo=UTC)) // DAY_MS
     read = {at // DAY_MS for by in formats if (at := by.read(text_of(cell).strip())) is not None}
@@ -197,11 +197,11 @@ _QUICK: Final[Mapping[str, Quick]] = {
     "number": {"text": _plain_integers},
     "description": {"text": _plain_descriptions},
 }
-"""Field → fast readers of plain cells. Fields not listed, or with an empty entry, are read cell by cell."""
+"""Field → fast readers of its plain cells. Cells of other fields are read one by one."""
 _KINDS: Final = {"number": pa.int64(), "day": pa.int32()}
 """Field → Arrow type of its values. Fields not listed are text."""
 _BATCH_ROWS: Final = 50_000
-"""The number of phone numbers that are Python objects at a time."""
+"""The most phone numbers that exist as Python objects at a time."""
 _MAY_HAVE_A_NUMBER: Final = r"(?s)0.{0,2}[5-79]|\+|%2|FRI:|002|254[17]"
 _MANY_DIGITS: Final = r"(?:\p{Nd}[^\p{Nd}]*){8}"
 """A text with a customer's number matches this pattern and _MAY_HAVE_A_NUMBER; see `mask_numbers`."""
@@ -209,12 +209,12 @@ Made = dict[str, Any]
 
 
 def _everywhere(holds: Mask, words: str) -> list[tuple[int, str]]:
-    """(index of a row, `words`) for each row that the mask marks."""
+    """A pair (index, `words`) for each row in the mask."""
     return [(place, words) for place in np.flatnonzero(holds).tolist()]
 
 
 class _Fields:
-    """The rows of a file in the columns of a layout, and their problems."""
+    """The rows of a file by the fields of a layout, and the problems found in them."""
 
     def __init__(self, found: Found, body: Body, key: PhoneKey, currency: str) -> None:
         self.layout, self.headings = found.layout, found.layout.columns
@@ -223,7 +223,7 @@ class _Fields:
         self.count = len(body.lines)
         self.cells = {name: body.columns[place] for name, place in found.places.items()}
         self.problems: defaultdict[int, list[str]] = defaultdict(list)
-        """The place of a row → what is wrong with it."""
+        """Index of a row → its problems."""
         width = len(found.header)
         self.blame((at, f"the row has {len(cells)} cells and the header {width}") for at, cells in body.odd.items())
         is_header = all_hold(column.has(cell) for column, cell in zip(body.columns, found.header, strict=True))
@@ -238,13 +238,13 @@ class _Fields:
         """The readers of each currency, and its rows in their order."""
 
     def blame(self, bad: Iterable[tuple[int, str]], field: str = "") -> None:
-        """Add problems of rows, or of their cells under the field's heading."""
+        """Adds problems, each an index of a row and words; with `field`, of the cells under this field's heading."""
         called = f"{self.headings.get(field, field)} " if field else ""
         for place, words in bad:
             self.problems[place].append(called + words)
 
     def read(self, field: str, *, absent: object = None) -> pa.Array:
-        """The texts of a column, null where a cell is wrong; `absent` throughout if the file has no such column."""
+        """The texts of a field, null where a cell is wrong; if the file has no such column, `absent` in every row."""
         if field not in self.cells:
             return self.all_are(absent)
         values, bad = self.values(field)
@@ -252,7 +252,7 @@ class _Fields:
         return values
 
     def values(self, field: str) -> tuple[pa.Array, list[tuple[int, Wrong]]]:
-        """The values of a column that the file has, null where a cell is wrong; and the wrong cells, by their rows."""
+        """The values of a column that the file has, null where a cell is wrong; and the wrong cells, by row index."""
         return self.cells[field].read(self.readers[field], _KINDS.get(field, pa.string()), _QUICK.get(field, {}))
 
     def all_are(self, value: object, kind: pa.DataType | None = None) -> pa.Array:
@@ -260,9 +260,9 @@ class _Fields:
         return spread(pa.array([value], kind or pa.string()), np.zeros(self.count, np.int32))
 
     def money(self, field: str, *, by: str = "", absent: int | None = None) -> pa.Array:
-        """The minor units of a column, null where a cell is wrong; `absent` throughout if the file has no such column.
+        """The amounts of a field in minor units, null where a cell is wrong; `absent` if the file has no such column.
 
-        `by` names a reader of `readers_of` that is used instead of the column's own.
+        `by` names another reader of `readers_of` to use.
         """
         if field not in self.cells:
             return self.all_are(absent, pa.int64())
@@ -278,8 +278,8 @@ class _Fields:
     def keys(self) -> Made:
         """The columns `key`, `related`, `phone` and `description`, by name.
 
-        Keys and related keys are what the layout's `key_pattern` finds in the description, or else what their columns
-        have; phones are only what the pattern finds.
+        Keys and related keys are what the layout's `key_pattern` finds in the description, else the cells of their
+        columns; phones are only what the pattern finds.
         """
         layout, found, absent = self.layout, dict[str, pa.Array](), self.all_are(None)
         if layout.groups:
@@ -288,7 +288,7 @@ class _Fields:
             for name, values in zip(layout.groups, fields, strict=True):
                 found[name] = pc.coalesce(found.get(name, absent), pc.if_else(pc.equal(values, ""), None, values))
         missing = None if layout.makes_keys else Wrong("is missing")
-        column = self.cells.get("key") or self._nobody
+        column = self.cells.get("key") or self._empty_column
         keys, bad = column.read(lambda cell: key_of(cell) or missing, pa.string(), QUICK_KEYS)
         is_told = mask_of(found.get("key", absent).is_valid())
         self.blame(((row, why) for row, why in bad if not is_told[row]), "key")
@@ -297,22 +297,22 @@ class _Fields:
         return made | {name: pc.coalesce(values, made[name]) for name, values in found.items()}
 
     @property
-    def _nobody(self) -> Column:
+    def _empty_column(self) -> Column:
         """A column of empty cells."""
         return Column([""], np.zeros(self.count, np.int32))
 
     def phones(self, found: pa.Array, directions: pa.Array) -> list[pa.Array]:
-        """Two columns: customers' numbers, masked, and their hashes.
+        """Two columns: customers' masked numbers, and their hashes.
 
-        A number is `found` in the description, or else stands in the column `phone`. Without such a column it is the
-        other party's, which is the sender or the receiver by the row's direction.
+        A number is the one `found` in the description, else the cell in the column `phone`. Without such a column, it
+        is the number of the other party: the sender or the receiver, depending on the row's direction.
         """
         numbers = [self.all_are(None)] * 2
         if "phone" in self.cells:
             numbers = self._numbers(self.cells["phone"])
         elif {"from", "to"} <= self.cells.keys():
             comes, goes = (mask_of(pc.equal(directions, way)) for way in ("in", "out"))
-            sent = self._nobody.replaced(goes, self.cells["to"].only(goes))
+            sent = self._empty_column.replaced(goes, self.cells["to"].only(goes))
             numbers = self._numbers(sent.replaced(comes, self.cells["from"].only(comes)))
         if found.null_count == len(found):
             return numbers
@@ -320,7 +320,7 @@ class _Fields:
         return [pc.if_else(found.is_valid(), *pair) for pair in zip(of_texts, numbers, strict=True)]
 
     def _numbers(self, column: Column) -> list[pa.Array]:
-        """Two columns: the numbers in a column of parties, masked, and their hashes."""
+        """Two columns: the masked numbers in a column of parties, and their hashes."""
         number, plain = self.readers["party"], _plain_party(self.layout.party)
         readers = [lambda cell: masked_number(number(cell)), lambda cell: self._key.hash_of(number(cell))]
         if not plain or column.texts is None:
@@ -358,7 +358,7 @@ class _Fields:
         return pc.if_else(pc.equal(sides, "in"), balances, pc.negate(pc.abs(balances)))
 
     def compare_currencies(self) -> None:
-        """Add a problem for every amount in another currency than its row's."""
+        """Adds a problem for every amount in another currency than its row."""
         if not any(readers["amounts"].names_currencies for readers, _ in self._money):
             return
         currencies = self.currencies.to_pylist()
@@ -371,7 +371,7 @@ class _Fields:
                     self.blame([(place, words)], field)
 
     def openings(self) -> Mask:
-        """Marks rows that only state a balance; a row with another amount as well is a movement.
+        """A mask of rows that only state a balance; a row that also has an amount is a movement.
 
         Without a column of balances, the amount of such a row is the balance.
         """
@@ -393,7 +393,7 @@ class _Fields:
         return is_opening
 
     def words(self) -> pa.Array:
-        """The type and the status of each row as written, with a comma between."""
+        """The type and the status of each row as written, joined by a comma."""
         columns = [self.cells[name] for name in ("type", "status") if name in self.cells]
         if not columns:
             return self.all_are(None)
@@ -415,7 +415,7 @@ def _by_sign(fields: _Fields) -> Made:
 
 
 def _by_columns(fields: _Fields) -> Made:
-    """Direction and amount by debit or credit, whichever is not zero; an amount below zero is a supposed reversal."""
+    """Direction and amount by debit or credit, whichever is not zero; a negative amount is a supposed reversal."""
     debits = fields.money("debit", absent=0)
     told = pc.unique(debits.drop_null()).to_numpy()
     if (told < 0).any() and not (told > 0).any() and not fields.layout.negative and "balance" not in fields.cells:
@@ -438,7 +438,7 @@ def _by_columns(fields: _Fields) -> Made:
 
 
 def _by_parties(fields: _Fields) -> Made:
-    """Amount and direction: the row goes out if the sender is the account's own party, in if the receiver is.
+    """Amount and direction: money goes out if the sender is the account's own party, and in if the receiver is.
 
     The other party is the customer.
     """
@@ -464,25 +464,25 @@ class Rows(NamedTuple):
     """The rows of a file as its layout reads them."""
 
     table: pa.Table
-    """The rows with the columns STATEMENT_ROW, followed by those columns of a ledger that the file has."""
+    """The rows with the columns STATEMENT_ROW, then those columns of a ledger that the file has."""
     problems: list[tuple[int, str]]
-    """Problems of a ledger's rows, each with its line; opening rows left out. Empty for a statement."""
+    """Problems of a ledger's rows, each with its line, without opening rows. Empty for a statement."""
     local: Whole
-    """Local milliseconds since 1970, ABSENT for a bad date."""
+    """The local milliseconds since 1970 of each row; ABSENT for a bad date."""
     is_opening: Mask
-    """Marks rows that only state a balance."""
+    """A mask of rows that only state a balance."""
     otherwise: pa.Array
-    """The type that a supposed reversal has if it is an ordinary row; null for any other row."""
+    """For a supposed reversal, the type that it has if it is an ordinary row; null for other rows."""
     joined: tuple[int, ...]
-    """The lines that were joined to rows above them."""
+    """The lines that were joined to the rows above them."""
 
 
 def read_rows(
     found: Found, formats: Sequence[str], currency: str, key: PhoneKey, account: str, *, is_ledger: bool = False
 ) -> Rows:
-    """The rows of a file on this account, in this currency if they name no other.
+    """The rows of a file as its layout reads them; they are on `account`, and in `currency` unless they name another.
 
-    If `is_ledger`, the file has further fields, and in the formats ISO_DATES its moments may be any of ISO 8601.
+    If `is_ledger`, the further fields of a ledger are read too, and with the formats ISO_DATES every ISO 8601 moment.
     """
     layout, by = found.layout, [*map(DateFormat, formats)]
     body, joined = _body_of(found)
@@ -539,7 +539,7 @@ def read_rows(
 
 
 def _body_of(found: Found) -> tuple[Body, list[int]]:
-    """The rows below the header; and the numbers of lines with only a narrative, which are joined to rows above."""
+    """The rows after the header, and the numbers of lines with only a narrative, which are joined to the rows above."""
     places, layout = found.places, found.layout
     body = found.cell_rows.body(found.line, len(found.header))
     # An error of a formula outside of these columns makes no row.
@@ -556,9 +556,9 @@ def _body_of(found: Found) -> tuple[Body, list[int]]:
 
 
 def _of_sections(body: Body, moves: Iterable[int], ends: tuple[str, ...]) -> Body:
-    """The rows with an amount in the columns `moves`, each with the account of its section in its first cell.
+    """The rows with an amount in one of the columns `moves`; each gets its section's account as its first cell.
 
-    A first cell that begins with one of `ends` is a total or a balance, and no section.
+    A row whose first cell begins with one of `ends` is a total or a balance, and begins no section.
     """
     titles, *others = body.columns
     texts = ["", *(text_of(cell).strip() for cell in titles.cells())]
@@ -572,10 +572,10 @@ def _of_sections(body: Body, moves: Iterable[int], ends: tuple[str, ...]) -> Bod
 
 
 def _continued(body: Body, narrative: int, ends: tuple[str, ...]) -> tuple[Body, list[int]]:
-    """Joins each line that has only a narrative to the row above it, as statements copied from a PDF need it.
+    """Joins each line with only a narrative to the row above it, as statements copied from a PDF require.
 
-    `narrative` is the place of its column; a line that begins with one of `ends` is a total or a balance, and stays.
-    Returns the body, and the numbers of the joined lines.
+    `narrative` is the index of its column. A line that begins with one of `ends` is a total or a balance, and is not
+    joined. Returns the body, and the numbers of the joined lines.
     """
     others = [column for place, column in enumerate(body.columns) if place != narrative]
     is_joined = all_hold(column.where_blank() for column in others) if others else np.zeros(len(body.lines), bool)
@@ -602,7 +602,7 @@ def _continued(body: Body, narrative: int, ends: tuple[str, ...]) -> tuple[Body,
 
 
 def _without_footers(found: Found, body: Body, formats: Sequence[DateFormat]) -> Body:
-    """The rows without the lines of totals at the end. Elsewhere, or with a date, such a line is a row."""
+    """The rows without the lines of totals at the end. A line of totals elsewhere, or with a date, stays a row."""
     footers = tuple(heading_key(footer) for footer in found.layout.footers)
     places = [found.places[name] for name in ("moment", "time") if name in found.places]
     count = len(body.lines)

@@ -1,4 +1,4 @@
-"""Layouts: how operators and banks write their statements; shipped ones, those in TOML files, and the usual words."""
+"""Layouts: how operators and banks write their statements. Shipped ones, those in TOML files, and usual headings."""
 
 import hashlib
 import re
@@ -26,11 +26,11 @@ FIELDS: Final = (
     "key", "moment", "time", "status", "type", "description", "amount", "debit", "credit", "direction", "fee",
     "balance", "side", "currency", "phone", "from", "to", "batch", "related",
 )  # fmt: skip
-"""The fields that a column can hold."""
+"""The fields of a statement that a column can hold."""
 LEDGER_FIELDS: Final = ("account", "entry", "number", "kind", "payment", "reverses", "state", "day")
-"""The further fields of a ledger's columns; `day` is the business date, if it is not that of the moment."""
+"""The further fields of a ledger; `day` is the business date, if it differs from the date of the moment."""
 PREAMBLE_FIELDS: Final = ("account", "currency", "first", "last", "opening", "closing")
-"""The fields above the header, in the order of `Preamble`; `first` and `last` are the days of the period."""
+"""The fields above the header, in the order of `Preamble`; `first` and `last` are the first and last day."""
 TYPES: Final = ("payment", "refund", "reversal", "transfer", "payout", "fee", "other")
 KINDS: Final = ("csv", "xlsx")
 DEBITS: Final = ("plain", "minus", "parentheses")
@@ -44,17 +44,17 @@ _WAYS: Final = {
     "words": ("direction", "amount"), "columns": ("debit", "credit"), "parties": ("from", "to", "amount"),
     "sign": ("amount",),
 }  # fmt: skip
-"""Way to show a row's direction → the columns that it needs; a layout with the first of them uses this way."""
+"""How a row shows its direction → the columns that are needed for it; a layout uses the first whose columns it has."""
 AMOUNTS: Final = ("amount", "debit", "credit", "fee", "balance")
 """The fields that are read as amounts."""
 SWAPPED: Final = {"debit": "credit", "credit": "debit"}
-"""Side → the opposite side: money that comes in is a credit on a statement, and a debit in the books."""
+"""Debit → credit, and credit → debit: incoming money is a credit on a statement and a debit in the books."""
 _UNITS: Final = ("", "major", "minor")
 
 
 @dataclass(frozen=True)
 class Preamble:
-    """The values above a statement's header, in the order of PREAMBLE_FIELDS; None stands for no line."""
+    """The values above a statement's header, in the order of PREAMBLE_FIELDS; None for a missing value."""
 
     account: str | None = None
     currency: str | None = None
@@ -66,7 +66,7 @@ class Preamble:
 
 @dataclass(frozen=True)
 class Layout:
-    """The way a file is written. Give a layout of your own to `read_statement(layout=…)`.
+    """The format of a statement or ledger file. Give a layout of your own to `read_statement(layout=…)`.
 
     The columns decide how the direction of a row is read: by `direction` (words, see `directions`), by `debit` and
     `credit`, by `from` and `to` (see `own`), or else by the sign of `amount`.
@@ -76,45 +76,44 @@ class Layout:
     without case and double spaces; the second of two equal headings is `Currency#2`. `time` is a time of day beside a
     day in `moment`, and `dates` are then of both with a blank between; without its time a row has a day alone. `side`
     is a column of CR or DR beside the balance.
-    key_pattern: a regular expression (RE2's, at most 500 characters; other groups are `(?:…)`) that is looked for in
-    the description, on one line; its group `key` is the row's key, `phone` the customer's number, `related` another
-    row's key or an order's number. A value that it finds replaces the column's.
+    key_pattern: a regular expression (RE2's, at most 500 characters; other groups are `(?:…)`) that is searched in the
+    description, on one line; its group `key` is the row's key, `phone` the customer's number, `related` another row's
+    key or an order's number. A value that it finds replaces that of the column.
     makes_keys: whether a row without a key gets a key made from its cells; otherwise such a row cannot be used.
     debits: how an ordinary debit is written in a column of debits: `plain`, `minus` or `parentheses`. A debit below
     zero in another style is a reversal, and so is a credit below zero, unless the balance proves otherwise. A fee may
     be written as debits are.
     negative: what a debit below zero is if no balance proves it, `reversal` or `debit`.
-    openings: how the description of a row begins that only states a balance, such as the balance brought forward; such
-    a row is no movement, and left out.
-    dates: the formats in which `moment` may stand, in local time; one holds for a whole file. Files are written in the
-    first.
-    account: the ledger account that the statement is of, unless the file or the caller says another.
-    currency: of the file, if neither a column nor the preamble says it. Amounts have as many decimals as their
-    currency has in ISO 4217: 150.00 of ZMW, 15,000 of UGX, 15.500 of KWD. Zeros beyond them, as in 15,000.00 of UGX,
-    are read; other digits are not.
-    units: what amounts are in, also those above the header: `major` (150.00) or `minor` (15000). Without this setting,
-    they are minor units if the headings of all amounts end in `_minor`.
-    accounts: word in the column `account` → the ledger account; by default the column has the accounts themselves.
+    openings: beginnings of the description of rows that only state a balance, such as the balance brought forward;
+    these rows are no movements and are left out.
+    dates: the possible formats of `moment`, in local time; one applies to a whole file. Files are written in the first.
+    account: the ledger account of the statement, unless the file or the caller names another.
+    currency: the currency of the file, if neither a column nor the preamble names it. Amounts have as many decimals as
+    their currency has in ISO 4217: 150.00 of ZMW, 15,000 of UGX, 15.500 of KWD. Further decimals are accepted only if
+    they are zeros, as in 15,000.00 of UGX.
+    units: the unit of amounts, also of those above the header: `major` (150.00) or `minor` (15000). Without this
+    setting, they are minor units if the headings of all amounts end in `_minor`.
+    accounts: word in the column `account` → the ledger account; by default the column contains the accounts.
     sections: whether the account stands in the first column of a line of its own above its rows, as QuickBooks writes a
     general ledger. Totals, and lines without an amount, are left out.
     optional: fields whose column a file may lack.
-    ignored: further headings; a column is read all the same if `columns` names its heading too.
+    ignored: headings of columns that are not read, except for those that `columns` names.
     kinds: the kinds of file, `csv` and `xlsx`.
-    delimiter: of CSV files.
-    encoding: of CSV files that are not UTF-8 and have no byte order mark. They are written as UTF-8.
-    decimal, thousands: the separators in amounts; `thousands` is none by default. A sign, parentheses, CR or DR and
-    a currency are read wherever they stand.
+    delimiter: the delimiter of CSV files.
+    encoding: the encoding of CSV files that are not UTF-8 and have no byte order mark. Files are written as UTF-8.
+    decimal, thousands: the separators in amounts; `thousands` is none by default. A sign, parentheses, CR or DR and a
+    currency may stand before or behind the digits.
     directions: word → `in` or `out` of the account. Of several words for one value, files are written with the first;
     the same holds for `statuses` and `types`.
-    own: how the account's own party is written, `*` standing for anything: `FRI:*/USER`.
-    party: how a customer's number is written, `*` standing for anything: `FRI:{phone}/MSISDN`, `{phone} - *`.
+    own: the pattern of the account's own party, in which `*` stands for any text: `FRI:*/USER`.
+    party: the pattern of a customer's number, in which `*` stands for any text: `FRI:{phone}/MSISDN`, `{phone} - *`.
     statuses: word → `completed`, `failed` or `pending`; without a column `status`, every row is completed.
     types: word → one of TYPES; any other word means `other`.
-    preamble: field (one of PREAMBLE_FIELDS) → its label, in lines above the header: label, then value. Where `first`
-    and `last` have one label, its value has both days.
+    preamble: field (one of PREAMBLE_FIELDS) → its label, in lines above the header: label, then value. If `first` and
+    `last` have one label, its value contains both days.
     preamble_date: the format of the period's days, or a list of possible formats; the first is written.
-    footers: how lines of totals below the rows begin; they are left out.
-    utc_offset_hours: of the times in the file; Lusaka's by default.
+    footers: beginnings of the lines of totals below the rows, which are left out.
+    utc_offset_hours: the offset from UTC of the times in the file; by default that of Lusaka.
     match: the rules by which the account's rows are matched, in their order, such as
     `[{ on = ["key"] }, { on = ["key in narrative"] }, { on = ["amount"], days = 3 }]`: see `match_rules`. By default
     rows match by key or, if the statement has no keys, by amount within two days.
@@ -155,7 +154,7 @@ class Layout:
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of everything that the layout declares, whether a file, the package or a caller gave it."""
+        """SHA-256 of all settings of the layout, independent of where the layout comes from."""
         declared = msgspec.to_builtins(self, order="deterministic")
         # A layout without rules has the hash that it had before there were any.
         known = {name: value for name, value in declared.items() if name != "match" or value}
@@ -213,12 +212,12 @@ class Layout:
 
     @property
     def direction_by(self) -> str:
-        """The way in which the layout shows the direction of a row: `words`, `columns`, `parties` or `sign`."""
+        """The sign by which the layout shows the direction of a row: `words`, `columns`, `parties` or `sign`."""
         return next(way for way, (first, *_) in _WAYS.items() if first in self.columns or way == "sign")
 
     @cached_property
     def groups(self) -> list[str]:
-        """The names of the groups of `key_pattern`; a name may be there several times."""
+        """The names of the groups of `key_pattern`; a name may occur several times."""
         if not self.key_pattern:
             return []
         why = refusal(self.key_pattern)
@@ -254,7 +253,7 @@ class Layout:
         return [self.columns[name] for name in AMOUNTS if name in self.columns]
 
     def lacking(self, present: Container[str]) -> list[str]:
-        """The required headings that are missing among `present`, which are in the form of `heading_key`."""
+        """The required headings that are not in `present`; all are in the form of `heading_key`."""
         required = {name: key for name, key in self.keys.items() if name not in self.optional}
         return [self.columns[name] for name, key in required.items() if key not in present]
 
@@ -269,7 +268,7 @@ def _is_minor(heading: str) -> bool:
 
 @lru_cache(maxsize=2048)  # asked of the same cells by each layout that a file may be in
 def heading_key(heading: str) -> str:
-    """A heading, or a word of a cell, as headings are compared: in lower case, with single spaces."""
+    """A heading, or a word in a cell, in the form in which they are compared: lower case, single spaces."""
     return " ".join(heading.split()).casefold()
 
 
@@ -277,11 +276,11 @@ SHIPPED: Final = (
     "mtn", "airtel", "airtel_signed", "zamtel", "aggregator", "mtn_portal", "airtel_merchant", "mpesa", "zanaco",
     "stanbic", "fnb",
 )  # fmt: skip
-"""The layouts of this package, a file for each; a user may copy and change a file."""
+"""The names of the layouts in this package; each is a TOML file that users can copy and change."""
 
 
 def layout_in(path: Path) -> Layout:
-    """The layout in a TOML file: keys are the names of `Layout`, mappings are tables; by default `name` is the file's.
+    """The layout in a TOML file: its keys are the parameters of `Layout`. By default, `name` is the file's name.
 
     Raises StatementRefused: the file cannot be read, has an unknown key, or makes no layout.
     """
@@ -295,7 +294,10 @@ def layout_in(path: Path) -> Layout:
 
 
 def layout_from(content: bytes, name: str, file: str) -> Layout:
-    """The layout in bytes of TOML, called `file` in messages. Raises StatementRefused, or ValueError: not TOML."""
+    """The layout in TOML bytes, by default called `name`; messages call the file `file`.
+
+    Raises StatementRefused: it makes no layout. Raises ValueError: it is not TOML.
+    """
     declared = {"name": name, **read_toml(content)}
     kinds = get_type_hints(Layout)
     for key, value in declared.items():
@@ -323,13 +325,13 @@ def layout_from(content: bytes, name: str, file: str) -> Layout:
 LAYOUTS: Final[Mapping[str, Layout]] = {
     name: layout_in(Path(__file__).with_name("shipped") / f"{name}{SUFFIX}") for name in SHIPPED
 }
-"""Name → shipped layout; without a layout of the caller's, a file is recognised as one of these."""
+"""Name → shipped layout. If the caller names no layout, a file is recognised as one of these."""
 
 
 def tried_layouts(
     layout: str | Path | Layout | None, layouts: str | Path | Iterable[Layout | str | Path] = ()
 ) -> tuple[Layout, ...]:
-    """The named layout alone; without a name, all shipped and given ones.
+    """The layouts to try: only `layout` if it is given, else the shipped ones and `layouts`.
 
     Raises StatementRefused: no layout has that name, two given layouts share a name, a folder has no layout, or an
     argument is of another type.
@@ -406,7 +408,7 @@ HEADINGS: Final[Mapping[str, str]] = {
     "related": "linked transaction id, original id, original transaction id, external transaction id, related ref, "
     "linked receipt no, external id, order id, merchant reference, customer reference, reference",
 }
-"""Field → the headings under which it is found, the likeliest first; signs and the currency's code are left out."""
+"""Field → headings that usually mean it, the likeliest first, without signs and the currency's code."""
 LEDGER_HEADINGS: Final[Mapping[str, str]] = {
     "account": "account, account name, account full name, distribution account, ledger account, gl account, nominal, "
     "nominal account, konto, compte, conta",
@@ -416,7 +418,7 @@ LEDGER_HEADINGS: Final[Mapping[str, str]] = {
     "debit": f"{_CREDIT}, {_GOES_OUT}",
     "credit": f"{_DEBIT}, {_COMES_IN}",
 }
-"""Field of a statement → the headings in your own books, where money that comes in is a debit."""
+"""Field → headings that usually mean it in a ledger, where incoming money is a debit."""
 _SIGNS: Final = re.compile(r"[^a-z0-9]+")
 _CODE: Final = re.compile(rf" (?:kwacha|k|{'|'.join(ISO_4217).lower()})$")
 
@@ -435,11 +437,11 @@ TYPE_PARTS: Final = (
     ("payout", "payout|disburs|b2c|withdraw|salary|bulk"), ("transfer", "sweep|settle|transfer|organi[sz]ation"),
     ("payment", "pay|collect|purchase|deposit|buy goods|c2b|cash ?in|sale"),
 )  # fmt: skip
-"""Types, each with a pattern of the words that mean it; the first pattern found counts."""
+"""Types, each with a pattern of the words that mean it; the first matching pattern counts."""
 CHARGE: Final = r"(?i)\b(?:fees?|charges?|commissions?|levy|excise|maintenance)\b"
-"""A pattern that is found in the narrative of a bank's own charge."""
+"""A pattern that matches in the narrative of a bank's charge."""
 INTEREST: Final = r"(?i)\binterest\b"
-"""A pattern that is found in the narrative of interest."""
+"""A pattern that matches in the narrative of interest."""
 OPENING: Final = re.compile(
     r"\W*(?:(?:opening|closing|brought forward|carried forward|previous|start(?:ing)?|beginning|final) bal(?:ance)?"
     r"|(?:bal(?:ance)?\.? *)?(?:[bc]/?f(?:wd)?\b|brought forward|carried forward)"
@@ -448,7 +450,7 @@ OPENING: Final = re.compile(
     r"|saldo (?:anterior|inicial|final|atual|actual|transportado|em)|salio (?:anzia|la awali))",
     re.IGNORECASE,
 )
-"""The beginning of the narrative of a row that only states a balance."""
+"""Matches the beginning of the narrative of a row that only states a balance."""
 TOTAL: Final = re.compile(r"\W*(?:sub-?)?(?:grand )?(?:totals?|totaux|totais|summen?|gesamt|jumla)\b", re.IGNORECASE)
 _LABELS: Final = {
     "currency": "currency, ccy, account currency",
@@ -464,16 +466,16 @@ _LABELS: Final = {
 
 
 def plain(heading: str) -> str:
-    """A heading without signs, accents and the currency's code, as it is looked up."""
+    """A heading as it is looked up in HEADINGS: without signs, accents and the currency's code."""
     letters = unicodedata.normalize("NFKD", heading_key(heading))
     plain_letters = "".join(letter for letter in letters if not unicodedata.combining(letter))
     return _CODE.sub("", _SIGNS.sub(" ", plain_letters).strip())
 
 
 def _listed(known: Mapping[str, str]) -> dict[str, str]:
-    """Turns meaning → its words into word → meaning."""
+    """Turns meaning → words (joined by commas) into word → meaning."""
     return {word: meaning for meaning, words in known.items() for word in words.split(", ")}
 
 
 DIRECTION_WORDS, STATUS_WORDS, LABELS = map(_listed, (_DIRECTION_WORDS, _STATUS_WORDS, _LABELS))
-"""Word → its meaning: `in` or `out`, a status, or a value above the header."""
+"""Word → its meaning: a direction (`in` or `out`), a status, or a field above the header."""

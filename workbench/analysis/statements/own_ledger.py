@@ -1,4 +1,4 @@
-"""Reads your own ledger from a file, a table or a query to a database, into the columns LEDGER."""
+"""Reads the user's own ledger, from a file, a table or a database query, into the columns LEDGER."""
 
 import hashlib
 import re
@@ -95,16 +95,16 @@ _COLUMNS: Final = (
      "115000", "the balance after the row, in ngwee"),
     ("description", "text", "none", "Order 81, Banda", "shown as the narrative of a break that only the ledger has"),
 )  # fmt: skip
-"""The columns of a ledger without a layout: name, what it holds, what is assumed without it, example, meaning."""
+"""The columns of a ledger without a layout: (name, content, assumption if it is missing, example, meaning)."""
 _ALIKE: Final = {
     **{name: name for name in ("account", "key", "batch", "direction", "currency", "status", "phone", "description")},
     **{name: name for name in LEDGER_FIELDS}, "moment": "occurred_at", "day": "business_date",
 }  # fmt: skip
-"""Field → its column without a layout; columns of amounts are `amount_minor`, or `amount` in major units."""
+"""Field → its column in a ledger without a layout; amounts are in `amount_minor`, or in major units in `amount`."""
 
 
 def ledger_columns() -> Table:
-    """A table of a ledger's columns: what each holds, what is assumed without it, and an example."""
+    """A table of a ledger's columns: the content of each, what is assumed if it is missing, and an example."""
     return table("The columns of a ledger", ("column", "holds", "without it", "example", "meaning"), _COLUMNS)
 
 
@@ -113,19 +113,19 @@ class Ledger(Tabular):
     """A ledger that was read from a file, a query or a table."""
 
     name: str
-    """The name of the file or query without its folder, or the kind of table."""
+    """The name of the file or query, without its folder, or the class of the table."""
     sha256: str | None
     """The SHA-256 of the file, or of the query's text; None for a table."""
     layout: str
     table: pa.Table
-    """`rows` as Arrow has them; columns of few different texts are dictionaries."""
+    """`rows` as an Arrow table, in which columns with few distinct texts are dictionaries."""
     account_names: Mapping[str, str]
-    """Account → the file's words for it, if the layout has `accounts`."""
+    """Account → the file's word for it, if the layout has `accounts`."""
     layout_sha256: str | None = None
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """The ledger's rows in their order, with the columns of LEDGER."""
+        """The ledger's rows in order, with the columns LEDGER."""
         return typed([self.table], LEDGER)
 
     @property
@@ -161,18 +161,18 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
         operator:mtn:float,7712345678,2026-10-30 08:15:00,150.00
         operator:mtn:float,7712345680,2026-10-31 17:40:00,-60.00
 
-    A `layout` is one of a statement, with the further fields of a ledger; its `debit` is what comes in, as in books.
-    Amounts are in major units (150.00), or in whole minor units (15000) in columns called `…_minor`; the layout's
-    `units` replaces this rule. A float is taken by its shortest decimal, as it is printed, and refused if this has more
-    decimals than its currency. Times without a zone are Lusaka's, or of the layout's `utc_offset_hours`. A table's
-    moments are read as days, as those of a file of days, if all of them are midnights. `account`, `date_format`,
+    A `layout` is written like that of a statement, and may have the further fields of a ledger; its `debit` is incoming
+    money, as in books. Amounts are in major units (150.00), or in whole minor units (15000) in columns called
+    `…_minor`; the layout's `units` replaces this rule. A float counts as its shortest decimal, as printed, and is
+    refused if that has more decimals than its currency. Times without a zone are in Lusaka time, or in the layout's
+    `utc_offset_hours`. If all moments of a table are midnights, they are read as days. `account`, `date_format`,
     `currency` and `phone_key` are as for `read_statement`.
 
-    An address is `postgresql://user@host/database`, its password in PGPASSWORD, or `sqlite:///path`. The query is run
-    alone, in a transaction that only reads.
+    An address is `postgresql://user@host/database`, its password in PGPASSWORD, or `sqlite:///path`. The query runs in
+    a read-only transaction of its own.
 
     Raises StatementRefused: the ledger cannot be read without guessing. One row that cannot be read is enough; the
-    message has each reason with its number of rows and the first of them.
+    message has each reason with the number of its rows and the first of them.
     """
     refuse_other_than_text(account=account, date_format=date_format, currency=currency)
     name, digest, content = _taken(source, query)
@@ -258,7 +258,7 @@ def _sql(query: str | Path) -> tuple[str, str]:
 
 @contextmanager
 def _as_table(name: str) -> Iterator[None]:
-    """Turns the block's failure to make an Arrow table of the source `name` into StatementRefused."""
+    """In the block, turns a failure to make an Arrow table of the source `name` into StatementRefused."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
@@ -266,9 +266,9 @@ def _as_table(name: str) -> Iterator[None]:
 
 
 def _found_in_file(path: Path, layout: Layout | None) -> tuple[Found, Sequence[str]]:
-    """A file with its header and layout, and the formats of its moments.
+    """A file with its header and layout recognised, and the formats of its moments.
 
-    Without a `layout`, the usual headings of a ledger are looked for.
+    Without a `layout`, the usual headings of a ledger are searched.
     """
     heads = ((way, islice(way.lines(), 1)) for way in cell_rows_of(path, [("utf-8", mark) for mark in ",;\t"]))
     headers = (([text_of(cell) for cell in cells], way.delimiter) for way, head in heads for _, cells in head)
@@ -285,10 +285,10 @@ def _found_in_file(path: Path, layout: Layout | None) -> tuple[Found, Sequence[s
 
 
 def _found_in_table(name: str, given: pa.Table, layout: Layout | None) -> tuple[Found, Sequence[str]]:
-    """A table as if it were a sheet that the layout had recognised, and the formats of its moments.
+    """A table in the same form as a sheet with a recognised layout, and the formats of its moments.
 
-    Without a `layout`, the usual headings of a ledger are looked for. Raises StatementRefused: a column is missing, two
-    have one heading, or a column cannot be read.
+    Without a `layout`, the usual headings of a ledger are searched. Raises StatementRefused: a column is missing, two
+    columns have one heading, or a column cannot be read.
     """
     headings = given.column_names
     books = _books(layout) if layout else _named_alike(name, [(headings, None)])
@@ -312,10 +312,10 @@ def _found_in_table(name: str, given: pa.Table, layout: Layout | None) -> tuple[
 
 
 def _named_alike(name: str, headers: Iterable[tuple[Sequence[str], str | None]]) -> Layout:
-    """The layout of a table with the column names of `ledger_columns()`, by the first of `headers` that has enough.
+    """The layout of a table with the column names of `ledger_columns()`, made for the first sufficient header.
 
-    `headers` are headings, each with the delimiter between them. Raises StatementRefused: every header lacks a key, a
-    moment or an amount.
+    `headers` has pairs of the headings and the delimiter between them. Raises StatementRefused: every header lacks a
+    key, a moment or an amount.
     """
     shown_headings: Sequence[str] = ()
     for header, mark in headers:
@@ -345,7 +345,7 @@ def _named_alike(name: str, headers: Iterable[tuple[Sequence[str], str | None]])
 
 
 def _books(layout: Layout) -> Layout:
-    """The layout with debit and credit exchanged: in books a debit is what comes in."""
+    """The layout with debit and credit exchanged, since incoming money is a debit in the books."""
     return replace(layout, columns={SWAPPED.get(name, name): heading for name, heading in layout.columns.items()})
 
 
@@ -356,11 +356,10 @@ _AS_NUMERIC: Final = (
 
 
 def _column(name: str, field: pa.Field, values: pa.ChunkedArray, what: str, layout: Layout) -> Column:
-    """Converts an Arrow column into cells as a sheet has them: texts, exact numbers or local moments.
+    """Converts an Arrow column into cells like those of a sheet: texts, exact numbers or local moments.
 
-    `what` is the layout's field for the column.
-
-    Raises StatementRefused: a float that is no amount, whole numbers that may be kwacha or ngwee, or an unknown type.
+    `what` is the column's field in the layout. Raises StatementRefused: a float that is no amount, integers that may be
+    in major or minor units, or an unknown type.
     """
     if values.null_count == len(values):
         return Column.of(pa.nulls(len(values), pa.string()))
@@ -394,9 +393,9 @@ def _texts(values: pa.ChunkedArray, write: Callable[[Any], str]) -> pa.Array:
 
 
 def _moments(name: str, column: pa.ChunkedArray, offset: timedelta) -> pa.ChunkedArray:
-    """Days or moments as local moments, moved by `offset` if they have a zone.
+    """The days or moments of a column as local moments; those with a zone are moved by `offset`.
 
-    Raises StatementRefused: a day or a moment is not in the years 1 to 9999.
+    Raises StatementRefused: a day or a moment is outside of the years 1 to 9999.
     """
     if pa.types.is_date(column.type):
         local = column.cast(pa.date32())
@@ -419,7 +418,7 @@ def _are_days(column: Column, layout: Layout) -> bool:
 
 
 def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool) -> tuple[str, str] | None:
-    """The reason why a column cannot be read, and a hint what to write instead; None if the column can be read.
+    """The reason why a column cannot be read, and a hint at the remedy; None if it can be read.
 
     `is_money` is true for a column of amounts.
     """
@@ -443,14 +442,14 @@ def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool
 
 
 _FOLLOWED: Final = ("line", "account", "direction", "amount_minor", "fee_minor", "status", "balance_minor")
-"""The columns by which a running balance is followed; the others would take time and memory to be put in order."""
+"""The columns that are needed to check a running balance; sorting more would take time and memory."""
 
 
 def _of_one_currency(pairs: Sequence[tuple[Cell, ...]], codes: Whole, is_opening: Mask) -> Whole:
-    """The codes of the rows; an opening row takes the code of its account's other rows if they have one currency.
+    """The codes of the rows; an opening row gets the code of its account's other rows, if they have one currency.
 
-    The currency must have as many decimals as that of the opening row, whose own cell of currency is often empty.
-    `pairs` has the account and the currency of each code.
+    An opening row often has no currency of its own. The other currency must have the same number of decimals. `pairs`
+    has the account and the currency of each code.
     """
     used = set(np.unique(codes[~is_opening]).tolist())
     counts = Counter(pairs[code][0] for code in used)
@@ -460,10 +459,10 @@ def _of_one_currency(pairs: Sequence[tuple[Cell, ...]], codes: Whole, is_opening
 
 
 def _stated(rows: pa.Table, is_opening: Mask, codes: Whole, places: Whole) -> tuple[pa.Array, dict[int, int]]:
-    """The balance after each row that an opening row states, null elsewhere; and the opening balances by code.
+    """The balance that an opening row states, at the row before it, null elsewhere; and the opening balances by code.
 
-    An opening row states the balance after the row of its code that comes before it, in the order of `places`; if no
-    such row comes before, it states the opening balance.
+    That row is the previous movement of the same code in the order of `places`. If there is none, the balance is the
+    opening balance of the code.
     """
     by = np.lexsort((places, codes))
     before = np.maximum.accumulate(np.where(is_opening[by], -1, np.arange(len(by))))
@@ -479,7 +478,7 @@ def _stated(rows: pa.Table, is_opening: Mask, codes: Whole, places: Whole) -> tu
 def _declared_opening(
     found: Found, groups: Sequence[tuple[Cell, ...]], minor: int, currency: str, told: str | None
 ) -> dict[int, int]:
-    """Index of an account and currency in `groups` → the opening balance above the header, `minor`.
+    """Index of an account and currency in `groups` → `minor`, the opening balance that stands above the header.
 
     `told` is the currency named by the caller or above the header; None if only the layout names one. Raises
     StatementRefused: there are rows of several accounts.
@@ -504,12 +503,12 @@ _HINTS: Final = {
     " has more decimals than ": "Round what was worked out, and check its sum: df['amount'].round(2) in pandas or "
     "Polars, CAST(round(amount, 2) AS NUMERIC(18, 2)) in SQL, with as many decimals as the currency has.",
 }
-"""Words of a reason → what to do."""
+"""Words in a reason → a hint at the remedy."""
 _WITHOUT_KEYS: Final = "A layout with makes_keys = true makes the key of such a row from its other cells."
 
 
 def _unreadable(found: Found, called: str, count: int, problems: Sequence[tuple[int, str]]) -> StatementRefused:
-    """The refusal of rows with a problem. The message has each reason, its number of rows and the first.
+    """The exception for rows with a problem; its message has each reason, the number of its rows and the first of them.
 
     `called` is the word before a row's number, and `count` the number of all rows.
     """
@@ -536,7 +535,7 @@ _IN_A_MILLISECOND: Final = 1_000_000
 
 
 def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings: Sequence[Any]) -> pa.Table:
-    """The rows with the columns LEDGER, with defaults for missing columns. `places` number the rows from the oldest.
+    """The rows with the columns LEDGER, with defaults for missing columns. `places` numbers the rows from the oldest.
 
     Rows of one account and currency have one of the `codes`; `openings` has the opening balance of each code, or None.
     """
@@ -561,7 +560,7 @@ def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings:
 
 
 def _nth(codes: Whole, order: Whole) -> Whole:
-    """The rank of each row among the rows of its code, from 0, if the rows are taken in the order `order`."""
+    """The rank of each row among the rows of its code, from 0, in the sequence `order`."""
     nth = np.zeros_like(order)
     several = order[pd.Series(codes).duplicated(keep=False).to_numpy()[order]]
     nth[several] = pd.Series(codes[several]).groupby(codes[several], sort=False).cumcount()
@@ -569,10 +568,10 @@ def _nth(codes: Whole, order: Whole) -> Whole:
 
 
 def _balances(rows: pa.Table, codes: Whole, order: Whole, openings: Sequence[Any]) -> pa.Array:
-    """The balance after each row; `codes` tells the accounts and currencies apart, `order` is the order of booking.
+    """The balance after each row; rows of one account and currency have one of the `codes`, `order` is that of booking.
 
-    A balance follows from the last known one of its code, else from the next one, else from the code's opening balance
-    in `openings`; without any of them it is null.
+    A balance is computed from the last known one of its code, else from the next known one, else from the code's
+    opening balance in `openings`; if there is none of these, it is null.
     """
     if rows["balance_minor"].null_count == len(rows) and not any(opening is not None for opening in openings):
         return pa.nulls(len(rows), pa.int64())
@@ -587,9 +586,9 @@ def _balances(rows: pa.Table, codes: Whole, order: Whole, openings: Sequence[Any
 
 _ADDRESS: Final = re.compile(r"[A-Za-z][\w+.-]+://")
 _DRIVERS: Final = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite"}
-"""Scheme of an address, before `://` → the driver."""
+"""Scheme of an address, the part before `://` → the driver."""
 _ROWS_AT_ONCE: Final = str(1 << 24)
-"""The rows of a batch, more than a result has.
+"""The rows of a batch: more than any result has.
 
 SQLite's columns have no type, and the driver takes the types from the first batch: it must hold all rows.
 """
@@ -598,11 +597,11 @@ _OPENS_WITH: Final = ("SELECT", "WITH", "VALUES")
 _UNREAD: Final = re.compile(
     r"""(?P<comment>--[^\n]*|/\*.*?\*/)|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$""", re.DOTALL
 )
-"""Comments and quoted text, which hold no words of the query."""
+"""Matches comments and quoted text, which contain no keywords of the query."""
 _SENT_AS: Final = "COPY ("
-"""Text that the PostgreSQL driver puts before the query: the server may count positions from there."""
+"""Text that the PostgreSQL driver puts before the query; the server may count positions from its beginning."""
 _SAID_BY_SQLITE: Final = re.compile(r"query: ([^\n]+)")
-_NOT_REACHED: Final[Mapping[str, tuple[str, str]]] = {
+_CONNECTION_FAULTS: Final[Mapping[str, tuple[str, str]]] = {
     "password|no pg_hba": (
         "does not let this user in",
         "The user stands in the address, and the password in the environment: PGPASSWORD.",
@@ -613,20 +612,20 @@ _NOT_REACHED: Final[Mapping[str, tuple[str, str]]] = {
     "invalid|missing": ("has an address that cannot be used", "postgresql://user@host:5432/name, for example."),
     "": ("cannot be reached", "Is it running, and does it take connections from this machine?"),
 }
-"""Pattern of the driver's message → our words, and what to do; the message itself has the user and the host."""
+"""Pattern of a driver's message → our message, and what to do. The driver's own message reveals user and host."""
 
 
 def is_address(text: object) -> TypeGuard[str]:
-    """True for text like the address of a database, which has a scheme and `://`."""
+    """True for text in the form of a database address, with a scheme and `://`."""
     return isinstance(text, str) and _ADDRESS.match(text) is not None
 
 
 def fetched(address: str, sql: str, name: str) -> pa.Table:
     """The result of a query as an Arrow table; messages call the query `name`.
 
-    `address` is `postgresql://user@host/database` or `sqlite:///path` (`sqlite:////path` from the root). The query is
-    run by itself and only reads. Raises StatementRefused: an address with a password, no such driver or database, or a
-    text that is not one query, writes, or fails.
+    `address` is `postgresql://user@host/database` or `sqlite:///path` (`sqlite:////path` from the root). The query runs
+    alone and read-only. Raises StatementRefused: the address has a password, the driver or database does not exist, or
+    the text is not exactly one query, writes, or fails.
     """
     scheme = address.partition(":")[0].lower()
     if scheme not in _DRIVERS:
@@ -644,7 +643,7 @@ def fetched(address: str, sql: str, name: str) -> pa.Table:
 
 
 def _one_query(sql: str, name: str) -> str:
-    """The query with blanks for its comments, so that places stay, and no semicolon at its end.
+    """The query with its comments blanked, so that positions stay the same, and without a semicolon at its end.
 
     Raises StatementRefused: the text is no query, or several statements.
     """
@@ -665,7 +664,7 @@ def _from_postgresql(adbc: ModuleType, address: str, sql: str, name: str) -> pa.
         parts = urlsplit(address)
         has_password = parts.password is not None or any("password" in key for key, _ in parse_qsl(parts.query))
     except ValueError:
-        hint = _NOT_REACHED["invalid|missing"][1]
+        hint = _CONNECTION_FAULTS["invalid|missing"][1]
         raise StatementRefused("The address of the database cannot be read.", hint=hint) from None
     if has_password:
         raise StatementRefused(
@@ -676,7 +675,7 @@ def _from_postgresql(adbc: ModuleType, address: str, sql: str, name: str) -> pa.
     try:
         connection = adbc.connect(address + waits)
     except adbc.Error as error:
-        why, hint = next(words for pattern, words in _NOT_REACHED.items() if re.search(pattern, str(error)))
+        why, hint = next(words for pattern, words in _CONNECTION_FAULTS.items() if re.search(pattern, str(error)))
         raise StatementRefused(f"The database {why}.", hint=hint) from None
     with closing(connection), closing(connection.cursor()) as cursor:
         try:
@@ -684,11 +683,11 @@ def _from_postgresql(adbc: ModuleType, address: str, sql: str, name: str) -> pa.
             cursor.execute(sql)
             return cursor.fetch_record_batch().read_all()
         except (adbc.Error, OSError, pa.ArrowException) as error:
-            raise _failed(name, *_said_by_postgresql(error, sql)) from None
+            raise _failed(name, *_postgresql_message(error, sql)) from None
 
 
-def _said_by_postgresql(error: Exception, sql: str) -> tuple[str, str]:
-    """The server's message, without the address; and words for the place in the query, if the message has one."""
+def _postgresql_message(error: Exception, sql: str) -> tuple[str, str]:
+    """The server's message without the address; and words for the position in the query, if the message has one."""
     details = {key.decode(): value.decode(errors="replace") for key, value in getattr(error, "details", None) or ()}
     before_it = len(_SENT_AS) if f"Query was: {_SENT_AS}" in str(error) else 0
     place = int(details.get("PG_DIAG_STATEMENT_POSITION", 0)) - before_it

@@ -14,7 +14,7 @@ from workbench.domain.money import ISO_4217
 from workbench.errors import StatementRefused
 
 _ENDS: Final = {"first": 0, "last": -1}
-"""Field → the place of its day in a value that has both days."""
+"""Field → the index of its day in a value with both days of the period."""
 _LACKING: Final = "Pass {0}='…', or write {0} = \"…\" above [columns] in its layout: a draft has the line as `# ? {0}`."
 _WANTED: Final = {"currency": "a currency's code", "opening": "an amount", "closing": "an amount"}
 
@@ -22,14 +22,13 @@ _WANTED: Final = {"currency": "a currency's code", "opening": "an amount", "clos
 def declared(
     found: Found, account: str | None, currency: str | None, *, by_row: bool = False
 ) -> tuple[Preamble, int, str, str]:
-    """Values of the lines above the header, the line of the closing balance or 0, the account, and the currency.
+    """The values above the header, the line of the closing balance (0 if none), the account, and the currency.
 
-    `account` and `currency` are the caller's. With `by_row` each row names its account, and the returned account is
-    empty. A line has labels, each before its value: `Label,value`, `Label:,value` or `Label: value`.
-
-    Raises StatementRefused: a value that is no day, code or amount, a label with two different values, a balance in
-    another currency than the file's, a period that ends before it begins, or an account or currency other than
-    the caller's.
+    `account` and `currency` are the caller's. With `by_row`, each row names its account, and the returned account is
+    empty. A line has labels, each before its value: `Label,value`, `Label:,value` or `Label: value`. Raises
+    StatementRefused: a value that is no day, code or amount; a label with two different values; a balance in another
+    currency than the file; a period that ends before it begins; or an account or currency that differs from the
+    caller's.
     """
     name, layout = found.cell_rows.name, found.layout
     passed = currency and currency.strip().upper()
@@ -43,10 +42,10 @@ def declared(
 
 
 def _agreed(name: str, what: str, passed: str | None, told: str | None, otherwise: str | None) -> str:
-    """The caller's value `passed`, else the file's `told`, else the layout's `otherwise`; None stands for no value.
+    """The caller's value `passed`, else the file's `told`, else the layout's `otherwise`; each may be None.
 
-    Raises StatementRefused: the caller's and the file's values differ, or there is no value. `what` names the value in
-    the message, and `name` the file.
+    Raises StatementRefused: the values of the caller and the file differ, or all are None. In the message, `what` names
+    the value, and `name` the file.
     """
     if passed and told and passed != told:
         text = f"declares the {what} {told!r}, but {passed!r} was passed."
@@ -58,9 +57,9 @@ def _agreed(name: str, what: str, passed: str | None, told: str | None, otherwis
 
 
 def _preamble(name: str, layout: Layout, above: Sequence[Line], currency: str | None) -> tuple[Preamble, int]:
-    """The values of the labels above the header, and the line of the closing balance, or 0 without one.
+    """The values of the labels above the header, and the line of the closing balance (0 if none).
 
-    `currency` is the caller's; for None, the currency is the file's or the layout's.
+    `currency` is the caller's; if None, the currency of the file or the layout applies.
     """
     labels = {field: heading_key(label) for field, label in layout.preamble.items()}
     made: dict[str, tuple[int, Any]] = {}
@@ -95,7 +94,7 @@ def _preamble(name: str, layout: Layout, above: Sequence[Line], currency: str | 
 
 
 def pairs_of(cells: list[Cell]) -> Iterator[tuple[str, Cell]]:
-    """Yields the labels in a line, each with its value: both in one cell with a colon, or in two cells."""
+    """Yields the labels in a line, each with its value: in one cell, split by a colon, or in two cells."""
     filled = [cell for cell in cells if cell != ""]
     if len(filled) == 1:
         label, _, value = text_of(filled[0]).partition(":")
@@ -105,17 +104,17 @@ def pairs_of(cells: list[Cell]) -> Iterator[tuple[str, Cell]]:
 
 
 def code_in(cell: Cell) -> str | None:
-    """The code of a currency in a cell above the header; words may follow a known code, as in `ZMW (Kwacha)`."""
+    """The code of a currency in a cell above the header; text may follow a known code, as in `ZMW (Kwacha)`."""
     text = text_of(cell).strip().upper()
     code = text[:3]
     return code if CODE.fullmatch(text) or (code in ISO_4217 and not text[3:4].isalnum()) else None
 
 
 def _readers(layout: Layout, currency: str, ends: Sequence[tuple[str, Cell]]) -> dict[str, Callable[[Cell], Any]]:
-    """Field of the preamble → the function that reads its value.
+    """Field above the header → the function that reads its value.
 
-    `ends` are (field, cell) of the period's first and last day. Only formats that read both cells are used, or all
-    formats if none does.
+    `ends` has (field, cell) for the first and the last day of the period. Only formats that read both cells are used,
+    or all formats if there are none.
     """
     amounts = Amounts(layout.decimal, layout.thousands, currency, is_minor=layout.is_minor)
     is_one_cell = layout.preamble.get("first") == layout.preamble.get("last")

@@ -21,7 +21,7 @@ _LEDGERS_OWN: Final = {"account", "key", "occurred_at"}
 
 
 class Head(NamedTuple):
-    """The first lines of a file as one reading cuts them, and the failure that ended the reading."""
+    """The first lines of a file, cut into cells by one encoding and delimiter, and the failure that ended them."""
 
     cell_rows: CellRows
     lines: list[Line]

@@ -1,4 +1,4 @@
-"""Reads a statement: recognises its layout, keeps every row, decides the dates, and checks the running balance."""
+"""Reads a statement: recognises its layout, keeps every row, finds the date format, and checks the running balance."""
 
 import hashlib
 from collections import Counter
@@ -34,7 +34,7 @@ _SHOWN_FINDINGS: Final = 3
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Statement(Tabular):
-    """A statement of an operator or a bank, read from its file into the columns that all statements have."""
+    """A statement of an operator or a bank, read from a file into the same columns for every layout."""
 
     name: str
     """The file's name, without its folder."""
@@ -44,27 +44,27 @@ class Statement(Tabular):
     """The ledger account that the statement mirrors."""
     currency: str
     table: pa.Table
-    """`rows` as Arrow has them; columns of few different texts are dictionaries."""
+    """`rows` as an Arrow table, in which columns with few distinct texts are dictionaries."""
     opening_minor: int | None
-    """The opening balance, declared or worked out from the first balance; None if the file has neither."""
+    """The opening balance in minor units, declared or computed from the first balance; None if there is neither."""
     closing_minor: int | None
     period: tuple[date, date] | None
-    """First and last business day, declared or of the rows; None without either."""
+    """The first and the last business day, declared or of the rows; None if there are neither."""
     findings: pd.DataFrame
-    """The lines at which the running balance does not follow: `line`, `expected_minor`, `found_minor`."""
+    """Lines whose running balance is not the expected one: `line`, `expected_minor`, `found_minor`."""
     followed: int = 0
-    """The number of rows whose balance was compared with the one before; the first row counts too."""
+    """The number of rows whose balance was compared with the previous one; the first row counts too."""
     joined: tuple[int, ...] = ()
-    """The lines with only a narrative, which was joined to the row above."""
+    """The lines with only a narrative, which was added to the row above."""
     repeated: tuple[int, ...] = ()
-    """The lines that repeat the row above, its balance too, and were left out."""
+    """The lines that repeat the row above, with its balance; they were left out."""
     layout_sha256: str | None = None
     match: MatchRules = ()
-    """The rules by which the rows are matched, if the layout declares any."""
+    """The rules by which the rows are matched; empty if the layout declares none."""
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """The file's rows, bad ones too, with the columns of `analysis.shapes.STATEMENT_ROW`."""
+        """The file's rows, also unusable ones, with the columns of `analysis.shapes.STATEMENT_ROW`."""
         return typed([self.table], STATEMENT_ROW)
 
     @cached_property
@@ -93,7 +93,7 @@ class Statement(Tabular):
 
     @property
     def remarks(self) -> list[str]:
-        """Sentences about lines that are no rows: those joined to the row above, and those that repeat it."""
+        """Sentences on lines that are no rows of their own: those joined to the row above, and those that repeat it."""
         kinds = (
             (self.joined, ("has", "have"), "a narrative alone: it was added to the row above."),
             (self.repeated, ("repeats", "repeat"), "the row above, the balance too: such a row counts once."),
@@ -106,7 +106,7 @@ class Statement(Tabular):
 
     @property
     def follows(self) -> str:
-        """A phrase that says if the running balance follows."""
+        """A phrase on the running balance: whether each balance follows from the previous one."""
         if self.findings.empty:
             rows = len(self.table)
             if self.table["balance_minor"].null_count == rows:
@@ -122,38 +122,38 @@ class Statement(Tabular):
 
 
 FINDING: Final = {"line": "int64", "expected_minor": "int64", "found_minor": "int64"}
-"""The columns of findings; the balance in `line` does not follow."""
+"""The columns of findings: a line whose running balance is not the expected one."""
 
 
 class Followed(NamedTuple):
-    """The running balance of a file, followed through its rows."""
+    """The result of checking the running balance through the rows of a file."""
 
     opening_minor: int | None
-    """The opening balance; None if the file does not show it. `closing_minor` likewise."""
+    """The opening balance in minor units; None if the file does not show it. `closing_minor`: the closing balance."""
     closing_minor: int | None
     findings: dict[str, Whole]
     is_compared: Mask
-    """The rows whose balance was compared with the one before; the first balance counts, too."""
+    """A mask of the rows whose balance was compared with the previous one; the first balance counts too."""
     is_ordinary: Mask
-    """The supposed reversals that are ordinary rows, by the balance or as the layout's `negative` says."""
+    """A mask of the supposed reversals that are ordinary rows, as the balance or the layout's `negative` shows."""
 
 
 def follow(
     rows: pa.Table,
-    said: Preamble,
+    preamble: Preamble,
     closing_line: int = 0,
     *,
     newest_first: bool,
     is_back: Mask | None = None,
     negative: str = "",
 ) -> Followed:
-    """Follow the running balance through rows with the columns STATEMENT_ROW, from the last row if `newest_first`.
+    """Checks the running balance through rows with the columns STATEMENT_ROW, from the last row if `newest_first`.
 
-    `said` holds the file's declarations, whose closing balance stands in `closing_line` (0 if in none); `is_back` marks
-    supposed reversals, and `negative` is the layout's. Two balances are compared only if every row between them can be
-    read. Each account has its own balance, and the rows of an account stand together.
+    `preamble` has the values above the header, its closing balance in line `closing_line` (0 if none). `is_back` marks
+    supposed reversals, and `negative` is the layout's. Two balances are compared only if every row between them is
+    usable. Each account has its own balance, and the rows of an account are adjacent.
     """
-    step, count, ends = -1 if newest_first else 1, len(rows), (said.opening_minor, said.closing_minor)
+    step, count, ends = -1 if newest_first else 1, len(rows), (preamble.opening_minor, preamble.closing_minor)
 
     def between_ends(values: Whole | Mask, first: object = 0, last: object = 0) -> Whole:
         return np.concatenate([[first], values[::step], [last]]).astype(np.int64)
@@ -215,10 +215,9 @@ def whole_of(rows: pa.Table, name: str) -> Whole:
 
 
 def effects_of(rows: pa.Table) -> tuple[Whole, Mask, Whole]:
-    """The signed effect of each row on the account, in minor units, and a mask of the rows whose effect is known.
+    """The signed effect of each row on the account in minor units, a mask of the known effects, and a change of each.
 
-    The third array has what to add to a row's effect if its direction turns out to be the opposite; the fee stays as it
-    is.
+    The change is to be added to a row's effect if its direction turns out to be the opposite; the fee stays the same.
     """
     status, told = rows["status"], ("direction", "amount_minor", "fee_minor", "status")
     complete = np.all([mask_of(rows[name].is_valid()) for name in told], axis=0)
@@ -237,7 +236,7 @@ def refuse_other_than_text(**options: object) -> None:
 
 
 class Reading(TypedDict, total=False):
-    """The options of `read_statement` that the layout does not decide."""
+    """The options of `read_statement` that apply with every layout."""
 
     account: str | None
     date_format: str | None
@@ -258,13 +257,13 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
 ) -> Statement:
     """Read a statement from a `.csv` or `.xlsx` file.
 
-    `layout` is a name of LAYOUTS, one of your own, or the path of a `.toml` file with one; without it, the
-    layout is recognised from the headings. `layouts`, a folder of `.toml` files or a list of layouts and files, adds
-    layouts to the shipped ones, and overrides those of the same name or headings. `account` is the ledger account
-    and `currency` the code of the currency, if the file and its layout do not say them; `date_format` (such as
-    `%d/%m/%Y %H:%M:%S`) replaces the layout's formats.
-    Rows that cannot be read are kept, with the reason in `problem`. Customers' numbers are masked; `phone_hash`, under
-    `phone_key` (the book's key or its file, as for `reconcile`), tells apart numbers that look alike masked.
+    `layout` is a name in LAYOUTS, a Layout of your own, or the path of a `.toml` file with one; by default, the layout
+    is recognised from the headings. `layouts`, a folder of `.toml` files or a list of layouts and files, adds layouts
+    to the shipped ones, and overrides those of the same name or headings. `account` is the ledger account and
+    `currency` the code of the currency, if the file and its layout do not name them; `date_format` (such as `%d/%m/%Y
+    %H:%M:%S`) replaces the layout's formats. Rows that cannot be read are kept, with the reason in `problem`.
+    Customers' numbers are masked; `phone_hash`, made with `phone_key` (the key of the books or its file, as for
+    `reconcile`), distinguishes numbers that look the same when masked.
 
     Raises StatementRefused: the file cannot be read without guessing. Raises PhoneKeyRefused: `phone_key` is no key.
     """
@@ -274,17 +273,17 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     source, key = Path(path), key_from(phone_key)
     digest = digest_of(source)
     found = recognised(source, tried_layouts(layout, layouts), named=layout is not None)
-    said, closing_line, account, whole_currency = declared(found, account, currency)
+    preamble, closing_line, account, whole_currency = declared(found, account, currency)
     formats = [date_format] if date_format else found.layout.dates
     rows, _, local, is_opening, otherwise, joined = read_rows(found, formats, whole_currency, key, account)
     repeated: tuple[int, ...] = ()
     currencies = sorted(rows["currency"].unique().drop_null().to_pylist())
-    if (currency or said.currency) and currencies and whole_currency not in currencies:
+    if (currency or preamble.currency) and currencies and whole_currency not in currencies:
         text = f"was declared to be in {whole_currency}, but its rows are in {' and '.join(currencies)}."
         raise refused(source.name, text, passed=whole_currency, found=tuple(currencies))
-    followed = partial(follow, said=said, closing_line=closing_line, negative=found.layout.negative)
+    followed = partial(follow, preamble=preamble, closing_line=closing_line, negative=found.layout.negative)
     is_turned, balance = newest_first(local, partial(followed, rows, is_back=mask_of(otherwise.is_valid())))
-    wrong, has_opening = balance.findings["line"], said.opening_minor is not None
+    wrong, has_opening = balance.findings["line"], preamble.opening_minor is not None
     again = _repeats(rows, wrong, newest_first=is_turned, has_opening=has_opening)
     if again.any():
         once, apart = pa.array(~again), otherwise.filter(pa.array(~again))
@@ -303,7 +302,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     if found.layout.makes_keys:
         rows = with_column(rows, "key", made_keys(rows, newest_first=is_turned))
     days = pc.min_max(rows["business_date"].filter(rows["problem"].is_null())).as_py()
-    first, last = said.first or days["min"], said.last or days["max"]
+    first, last = preamble.first or days["min"], preamble.last or days["max"]
     return Statement(
         name=source.name,
         sha256=digest,
@@ -340,10 +339,10 @@ def _repeats(rows: pa.Table, findings: Whole, *, newest_first: bool, has_opening
 
 
 def newest_first(local: Whole, followed: Callable[..., Followed]) -> tuple[bool, Followed]:
-    """True if the newest row is the first of the file, and the balance followed in that order.
+    """True if the first row of the file is the newest, and the running balance as checked in that order.
 
     The order of most dates decides, unless the balances disprove it. `local` has the moments of the rows, ABSENT where
-    a row has none; `followed` follows the balance, given `newest_first`.
+    a row has none; `followed` checks the balance, given `newest_first`.
     """
     steps = np.sign(np.diff(local[local != ABSENT]))
     told = bool(steps.sum() < 0)
@@ -358,9 +357,9 @@ def newest_first(local: Whole, followed: Callable[..., Followed]) -> tuple[bool,
 
 
 def reasons_in(problems: Iterable[tuple[int, str]]) -> dict[str, tuple[int, int]]:
-    """Reason why rows cannot be read → the first line and the number of rows, the most frequent reason first.
+    """Reason why rows cannot be used → (first line, number of rows), the most frequent reason first.
 
-    `problems` has lines, each with one reason.
+    `problems` has (line, reason) pairs.
     """
     found: dict[str, tuple[int, int]] = {}
     for line, why in problems:
@@ -372,8 +371,8 @@ def reasons_in(problems: Iterable[tuple[int, str]]) -> dict[str, tuple[int, int]
 def made_keys(rows: pa.Table, *, newest_first: bool) -> pa.Array:
     """The keys of the rows; a usable row without a key gets a hash of its fields, equal in every export of the day.
 
-    Equal rows of an account are numbered from the oldest, which comes last if `newest_first`. The description's numbers
-    are masked, since hashes can be tried out.
+    Equal rows of an account are numbered from the oldest, which is the last one if `newest_first`. Numbers in the
+    description are masked first, since hashes of them could be guessed.
     """
     keys, count = rows["key"].to_pylist(), Counter[tuple[str, ...]]()
     is_without = pc.and_(rows["key"].is_null(), rows["problem"].is_null())

@@ -1,7 +1,8 @@
-"""Cuts the sheets of a workbook into cells, once an inspection has refused too large a grid and found the errors.
+"""Splits the sheets of a workbook into cells, after an inspection that refuses too large grids and finds errors.
 
-The reader makes a grid from A1 to the last cell: one stray cell at XFD1048576 asks for hundreds of gigabytes, and the
-interpreter ends without an exception. The reader also takes a cell with an error, such as `#DIV/0!`, for empty.
+The reader makes a grid from A1 to the last cell. A single stray cell at XFD1048576 would need hundreds of gigabytes and
+end the interpreter without an exception. The reader also takes a cell with an error, such as `#DIV/0!`, for an empty
+one.
 """
 
 import re
@@ -27,16 +28,16 @@ from workbench.errors import StatementRefused
 
 _Handler = Callable[..., None]
 Failed = Mapping[int, Mapping[int, str]]
-"""The number of a row → the number of a column, both from 1 → the error."""
+"""Row number → column number, both from 1 → the error in the cell."""
 
 MOST_CELLS: Final = 1_048_576 * 16
-"""The most cells of a grid, empty ones too: all rows of a sheet by sixteen columns, half a gigabyte."""
+"""The most cells of a grid, including empty ones: all rows of a sheet by sixteen columns, half a gigabyte."""
 _ALWAYS: Final = 1 << 26
 _TIMES: Final = 100
 _AT_MOST: Final = 1 << 31
-"""The most bytes to which a file may unpack, whatever its size: 2 GiB, which a full grid does not reach.
+"""The most bytes of a file after unpacking: 2 GiB, which a full grid does not reach.
 
-Below this, a file may unpack to 64 MiB, or to a hundred times its size, which real files do not reach.
+Below this limit, the unpacked file may have 64 MiB, or a hundred times its packed size, which real files do not reach.
 """
 _BLOCK: Final = 1 << 20
 EXPORT_AGAIN: Final = "Export it again."
@@ -44,9 +45,9 @@ _DAMAGES: Final = (
     python_calamine.CalamineError, BadZipFile, expat.ExpatError, zlib.error, OSError, EOFError, ValueError,
     RuntimeError,
 )  # fmt: skip
-"""The exceptions of reading a damaged file; RuntimeError for parts that are encrypted or packed in another way."""
+"""Exceptions for damaged files; RuntimeError for parts that are encrypted or compressed by another method."""
 _TAG: Final = 64
-"""The first bytes of a tag, enough of them to show whether the tag is a cell's."""
+"""The number of bytes of a tag that suffice to recognise a cell."""
 _MAIN: Final = "/officeDocument"
 _USUAL_MAIN: Final = "xl/workbook.xml"
 _TEXTS: Final = "/sharedStrings"
@@ -64,7 +65,7 @@ _REFERENCE: Final = re.compile("([A-Za-z]{1,9})([0-9]{1,12})")
 
 
 def inspected(path: Path) -> dict[str, Failed]:
-    """The cells of each sheet that hold an error, by the sheet's name.
+    """Name of a sheet → its cells with errors.
 
     Raises StatementRefused: the grid or the unpacked file would be too large, or the workbook is not .xlsx. Raises
     BadZipFile, ExpatError, ValueError or OSError: the file is damaged.
@@ -79,7 +80,7 @@ def inspected(path: Path) -> dict[str, Failed]:
 
 
 class _Inspection:
-    """One inspection of a workbook. `_left` bytes may still be unpacked: a part is read twice at most."""
+    """The inspection of a workbook. At most `_left` further bytes may be unpacked; a part is read at most twice."""
 
     def __init__(self, path: Path, book: ZipFile, members: Mapping[str, ZipInfo]) -> None:
         self._name = path.name
@@ -89,7 +90,7 @@ class _Inspection:
         self._left = 2 * self._bound
 
     def failed(self) -> dict[str, Failed]:
-        """Sheet → its cells with errors."""
+        """Name of a sheet → its cells with errors."""
         if sum(member.file_size for member in self._members.values()) > self._bound:
             raise self._bomb()
         mains = {part for kind, _, part in self._relations("_rels/.rels", "") if kind.endswith(_MAIN)} | {_USUAL_MAIN}
@@ -115,7 +116,7 @@ class _Inspection:
                 yield block
 
     def _is_near(self, part: str) -> bool:
-        """True if a search of the bytes shows that all cells are in the columns A to P and none has an error."""
+        """True if the bytes show that all cells are in the columns A to P and none has an error."""
         near, rest, cells = True, b"", 0
         for block in self._blocks(part):
             # The whole tags; of the last tag, which may go on in the next block, as much as shows what it is.
@@ -132,11 +133,11 @@ class _Inspection:
             near = near and not (has_error or _NOT_NEAR.search(whole))
         return near
 
-    def _cells(self, part: str, called: str) -> Failed:
-        """The errors in the cells of a part, parsed. Raises StatementRefused: its grid would be too large.
+    def _cells(self, part: str, label: str) -> Failed:
+        """Parses a part, `label` in messages; returns its cells with errors. Raises StatementRefused: too large a grid.
 
-        A cell with a format and no value does not extend the grid. The sheet's own dimension is not used: programs
-        leave it too large or too small, and the reader ignores it too.
+        A cell with a format and no value does not extend the grid. The dimension that the sheet declares is ignored, as
+        the reader does: programs make it too large or too small.
         """
         failed: defaultdict[int, dict[int, str]] = defaultdict(dict)
         place, lowest, rightmost = (0, 0, ""), (0, ""), (0, "")
@@ -170,14 +171,14 @@ class _Inspection:
         if count > MOST_CELLS:
             far = " and ".join(dict.fromkeys((lowest[1], rightmost[1])))
             raise self._too_large(
-                f"{called} goes from A1 to {far}, {count:,} cells with the empty ones, "
+                f"{label} goes from A1 to {far}, {count:,} cells with the empty ones, "
                 f"and at most {MOST_CELLS:,} are read",
                 f"If {far} is a stray cell, delete it; or save the sheet as .csv.",
             )
         return failed
 
     def _sheets(self, main: str) -> list[tuple[str, str]]:
-        """The name and the part of each sheet; an empty name has the part that holds the texts of all sheets.
+        """(name, part) of each sheet; an empty name stands for the part with the texts of all sheets.
 
         `main` is the workbook's own part.
         """
@@ -190,7 +191,7 @@ class _Inspection:
         return sheets
 
     def _relations(self, part: str, folder: str) -> list[tuple[str, str, str]]:
-        """Kind, key and target of each relationship in a part; empty without the part."""
+        """(kind, key, target) of each relationship in a part; empty if the part does not exist."""
         found: list[tuple[str, str, str]] = []
         for relation in self._elements(part, "Relationship") if part in self._members else ():
             target = relation.get("Target", "").lower()
@@ -200,7 +201,7 @@ class _Inspection:
         return found
 
     def _elements(self, part: str, name: str) -> list[Mapping[str, str]]:
-        """The attributes of each element of that name."""
+        """The attributes of each element with that name in the part."""
         found: list[Mapping[str, str]] = []
         self._parse(part, lambda tag, attributes: found.append(attributes) if _local(tag) == name else None)
         return found
@@ -239,7 +240,7 @@ def _local(tag: str) -> str:
 
 
 def _place(reference: str | None, row: int, column: int) -> tuple[int, int, str]:
-    """Row and column of a cell, from 1, and its reference, such as `B7`. Without a reference `row` and `column` count.
+    """Row and column of a cell, from 1, and its reference, such as `B7`; without a reference, `row` and `column`.
 
     Raises ValueError: the reference is not a cell's.
     """
@@ -255,7 +256,7 @@ def _place(reference: str | None, row: int, column: int) -> tuple[int, int, str]
 
 
 def sheets_in(path: Path) -> Iterator[CellRows]:
-    """Yields the sheets of a workbook. Raises StatementRefused: it is no .xlsx, too large, or damaged."""
+    """Yields the sheets of a workbook. Raises StatementRefused: it is not .xlsx, too large, or damaged."""
     try:
         failed = inspected(path)
         with path.open("rb") as file:
@@ -283,7 +284,7 @@ def sheets_in(path: Path) -> Iterator[CellRows]:
 
 
 def _sheet_lines(sheet: python_calamine.CalamineSheet, failed: Failed) -> Iterator[Line]:
-    """Yields a sheet's rows that are not blank, with results of formulas and the errors in `failed`."""
+    """Yields a sheet's rows that are not blank, with the results of formulas, and with the errors in `failed`."""
     # The sheet begins with its first column that has anything in it.
     _, first = sheet.start or (0, 0)
     for number, row in enumerate(sheet.iter_rows(), 1):
@@ -295,7 +296,7 @@ def _sheet_lines(sheet: python_calamine.CalamineSheet, failed: Failed) -> Iterat
 
 
 def _cell(value: object) -> Cell:
-    """A workbook's value as a cell: a number by its shortest decimal, a day as its midnight, others as text."""
+    """A workbook's value as a cell: a number as its shortest decimal, a day as its midnight, others as text."""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float | int) and isfinite(value):

@@ -1,4 +1,4 @@
-"""Writes statements as an operator or a bank would export them, a row at a time, so that memory does not grow."""
+"""Writes statements in the format of an operator's or bank's export, row by row, so that memory does not grow."""
 
 import csv
 import re
@@ -23,26 +23,26 @@ from workbench.errors import StatementRefused
 
 Row = Mapping[str, Any]
 Written = str | Decimal
-"""A text, or an amount: in major units with its currency's decimals, or in minor units as the layout says."""
+"""A text, or an amount in major units with its currency's decimals, or in minor units if the layout says so."""
 _OWN_NAME: Final = "merchant"
 _ANY_NAME: Final = "CUSTOMER"
 _TEXTS: Final = ("key", "description", "currency", "batch", "related")
 _LONGEST_CELL: Final = 32_767
 _CREATED: Final = datetime(2026, 1, 1, tzinfo=UTC)
-"""The time of creation in every workbook, so that the same rows give the same bytes."""
+"""The time of creation in every workbook, so that equal rows give identical bytes."""
 _BREAK: Final = re.compile("\r\n?|\n")
-_AGAIN: Final = re.compile("#[0-9]+$")
-"""The number that a layout adds to a repeated heading: `Currency#2` is written as `Currency`."""
+_REPEATED: Final = re.compile("#[0-9]+$")
+"""Matches the number that a layout adds to a repeated heading: `Currency#2` is written as `Currency`."""
 _OPTIONS: Final = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
 
 
 def absent(value: Any) -> bool:  # noqa: ANN401  a cell of any type
-    """True for None and for the empty values of a DataFrame."""
+    """True for None and for a missing value of a DataFrame."""
     return bool(pd.isna(value))
 
 
 class StatementWriter:
-    """Writes rows with the columns STATEMENT_ROW one by one; made by `statement_writer`."""
+    """Writes rows with the columns STATEMENT_ROW one by one; `statement_writer` makes it."""
 
     def __init__(self, layout: Layout, sink: "Sink", *, date_format: str | None, preamble: Preamble) -> None:
         self._layout = layout
@@ -67,14 +67,14 @@ class StatementWriter:
                 sink([label, told[0] if len(told) == 1 else " - ".join(map(str, told))])
         if layout.preamble:
             sink([])
-        sink([_AGAIN.sub("", heading) for heading in layout.columns.values()])
+        sink([_REPEATED.sub("", heading) for heading in layout.columns.values()])
 
     def write(self, row: Row, *, cells: Mapping[str, str] | None = None) -> int:
-        """Write a row, and return its line in the file.
+        """Writes a row, and returns its line number in the file.
 
-        `cells` (field → text) are written as they are instead of the row's values, to make bad rows. The text of
-        `amount` is written under debit or credit, if the layout has these.
-        Raises StatementRefused: a value that the layout has no word for, or a text too long for a workbook.
+        `cells` (field → text) replaces values of the row without conversion, to make faulty rows. The text of `amount`
+        is written under debit or credit if the layout has these columns. Raises StatementRefused: the layout has no
+        word for a value, or a text is too long for a workbook.
         """
         has = {name: value for name, value in row.items() if not absent(value)}
         made = {
@@ -108,7 +108,7 @@ class StatementWriter:
         return Decimal(minor) if self._layout.is_minor else major(minor, currency)
 
     def _amounts(self, has: Row) -> dict[str, Written]:
-        """Field → amount of a row; without a column of types, a reversal is below zero in the opposite column."""
+        """Field → amount of a row; if there is no column of types, a reversal is negative in the opposite column."""
         layout, code, goes = self._layout, has.get("currency", self._layout.currency), has.get("direction")
         amount, fee, balance = (
             self._amount(int(has[name]), code) if name in has else ""
@@ -142,7 +142,7 @@ class StatementWriter:
 
 
 Sink = Callable[[Sequence[Written]], int]
-"""Writes a line, and returns its number in the file."""
+"""A function that writes a line and returns its number in the file."""
 
 
 def _csv_sink(handle: IO[str], layout: Layout) -> Sink:
@@ -164,7 +164,7 @@ def _csv_sink(handle: IO[str], layout: Layout) -> Sink:
 
 
 def _xlsx_sink(book: xlsxwriter.Workbook) -> Sink:
-    """A function that writes lines to a sheet: texts as text, even like formulas, amounts as numbers with decimals."""
+    """A function that writes lines to a sheet: text as text, even if it begins like a formula; amounts as numbers."""
     book.set_properties({"created": _CREATED})
     sheet, numbers = book.add_worksheet("Statement"), count()
     looks = [book.add_format({"num_format": number_format}) for number_format in NUMBER_FORMATS]
@@ -189,10 +189,10 @@ def _xlsx_sink(book: xlsxwriter.Workbook) -> Sink:
 def statement_writer(
     path: str | Path, layout: Layout, *, date_format: str | None = None, preamble: Preamble | None = None
 ) -> Iterator[StatementWriter]:
-    """Yields a writer of one file, `.csv` or `.xlsx` by its ending, and closes the file at the end of the block.
+    """Yields a writer of a .csv or .xlsx file, by its ending, and closes the file at the end of the block.
 
     `date_format` is a strptime format, by default the layout's first; `preamble` has the values above the header, by
-    default none. Raises StatementRefused: another ending, or a kind of file that the layout does not have.
+    default none. Raises StatementRefused: another ending, or a kind of file that the layout does not allow.
     """
     path = Path(path)
     kind = path.suffix.lower().removeprefix(".")
@@ -211,10 +211,10 @@ def write_statement(
     rows: Iterable[Row], path: str | Path, layout: Layout, *, date_format: str | None = None,
     preamble: Preamble | None = None,
 ) -> int:  # fmt: skip
-    """Write rows of STATEMENT_ROW to a file in this layout, and return the number of rows written.
+    """Writes rows of STATEMENT_ROW to a file in this layout, and returns the number of rows.
 
-    Rows are taken one at a time. Times are written with the precision of the format. `date_format` and `preamble` are
-    as for `statement_writer`, and so are the errors.
+    Rows are consumed one at a time. Times have the precision of the format. `date_format` and `preamble`, and the
+    errors, are as for `statement_writer`.
     """
     with statement_writer(path, layout, date_format=date_format, preamble=preamble) as writer:
         return sum(writer.write(row) > 0 for row in rows)

@@ -1,4 +1,4 @@
-"""The base of all bodies and queries and their JSON, the types of their fields, and pages of lists."""
+"""The base classes of bodies and queries, their conversion to JSON, the types of their fields, and pages of lists."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
@@ -19,22 +19,22 @@ Rule = Callable[[Gaps], Schema]
 
 
 def meaning(says: str = "", /, **schema: object) -> Meta:
-    """A field's description `says`, if not empty, and keywords that replace or join the schema of the field's type."""
+    """The description `says` of a field, if not empty, and schema keywords that override or extend its type's."""
     return Meta(extra_json_schema={**schema, **({"description": says} if says else {})})
 
 
 def by_register(rule: Rule) -> Meta:
-    """The schema of a field where the schema depends on the register: `rule` makes it from the register's values."""
+    """The schema of a field that depends on the register; `rule` makes it from the register's values."""
     return Meta(extra={"rule": rule})
 
 
 def required(*names: str, **choices: str) -> Rule:
-    """A rule that requires the fields `names` if every row of `choices`, row of the register → value, has its value."""
+    """A rule that requires the fields `names` if the register has all values in `choices` (row → value)."""
     return lambda gaps: {"required": [*names]} if all(getattr(gaps, row) == choices[row] for row in choices) else {}
 
 
 def parameter(says: str, **schema: object) -> Meta:
-    """The description of a parameter, and keywords that join its schema."""
+    """The description `says` of a parameter, and schema keywords that extend those of its type."""
     return Meta(description=says, extra_json_schema=schema)
 
 
@@ -42,7 +42,7 @@ SECRETS = (
     "client_secret", "access_token", "token", "refresh_token", "secret", "password", "value", "secret_key",
     "publishable_key",
 )  # fmt: skip
-"""Fields that hold a secret in any form."""
+"""Fields that contain a secret."""
 if TYPE_CHECKING:
     ShownSecret: TypeAlias = str
     """A secret in a response: text where the service writes it, a `Secret` where a client has read it."""
@@ -52,9 +52,9 @@ _LINE = 100
 
 
 class Source(NamedTuple):
-    """The origin of a struct's fields: a section of the interface shows the fields in `shows`.
+    """The source of a struct's fields: a section of the interface documents the fields in `shows`.
 
-    The other fields are assumed (an open question of the section `gap`), or the sandbox's alone if `gap` is empty.
+    All other fields are assumed, as an open question of the section `gap`; if `gap` is empty, only a sandbox has them.
     """
 
     section: str = ""
@@ -63,7 +63,7 @@ class Source(NamedTuple):
 
 
 class View(Struct):
-    """A struct whose repr masks telephone numbers, secrets, and everything in the form of a secret."""
+    """A struct whose repr masks phone numbers, secrets, and everything that looks like a secret."""
 
     __source__: ClassVar[Source] = Source()
     __whole__: ClassVar[Schema | Rule] = {}
@@ -71,7 +71,7 @@ class View(Struct):
     __prints_as__: ClassVar[str | None] = None
 
     def _shown_fields(self) -> list[str]:
-        """The fields that are not empty, as `name=value`."""
+        """`name=value` for each field that is not empty."""
         values = {name: getattr(self, name) for name in self.__struct_fields__}
         values |= {name: Secret(values[name]) for name in SECRETS if isinstance(values.get(name), str)}
         return [f"{name}={value!r}" for name, value in values.items() if value not in (None, UNSET, [], {})]
@@ -86,7 +86,7 @@ class View(Struct):
 
 
 class OfSandbox(View):
-    """A body that only a sandbox has."""
+    """The base of bodies that only a sandbox has."""
 
     __source__ = Source(gap="")
 
@@ -98,7 +98,7 @@ def without_once(shown: object) -> object:
 
 
 def secret_text(value: object) -> str:
-    """A secret as the text that travels; msgspec encodes no subclass of a string by itself."""
+    """A secret as plain text for JSON, since msgspec does not encode subclasses of str."""
     if isinstance(value, Secret):
         return str(value)
     raise NotImplementedError(type(value).__name__)
@@ -127,7 +127,7 @@ ChargeId = Annotated[str, is_id("ch")]
 
 
 def taken_currency(case: Callable[[str], str]) -> Meta:
-    """The schema of a currency in a request: in either case or, if the register is strict, as `case` writes it."""
+    """The schema of a currency in a request: in any case or, if the register is strict, as `case` converts it."""
 
     def rule(gaps: Gaps) -> Schema:
         if gaps.currency_case == "strict":
@@ -142,7 +142,7 @@ def taken_currency(case: Callable[[str], str]) -> Meta:
 
 
 def shown_currency(gaps: Gaps, case: Callable[[str], str]) -> Schema:
-    """The schema of a currency as `case`, `str.upper` or `str.lower`, writes it."""
+    """The schema of a currency in the case to which `case` (`str.upper` or `str.lower`) converts it."""
     codes = [case(code) for code in OFFERED[gaps.currencies]]
     return {"const": codes[0]} if len(codes) == 1 else {"enum": codes}
 
@@ -157,7 +157,7 @@ def upper_or_lower_currency(gaps: Gaps) -> Schema:
 
 
 def _any_case(words: Iterable[str]) -> str:
-    """A pattern for words in upper, lower or mixed case: JSON Schema's patterns have no flag for that."""
+    """A pattern for words in any case; patterns of JSON Schema have no flag for that."""
     return "|".join("".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else c for c in word) for word in words)
 
 
@@ -167,7 +167,7 @@ ShownUpperCurrency = Annotated[str, by_register(lambda gaps: shown_currency(gaps
 ShownLowerCurrency = Annotated[str, by_register(lambda gaps: shown_currency(gaps, str.lower))]
 AnyCurrency = Annotated[str, by_register(upper_or_lower_currency)]
 _COUNTRY: Mapping[str, str] = {"e164": r"\+260", "national": r"(\+260|0)"}
-"""The beginning of a number, by `phone_format`."""
+"""Value of `phone_format` → a pattern for the beginning of a number."""
 
 
 def _operators(gaps: Gaps) -> Iterable[Operator]:
@@ -206,7 +206,7 @@ Moment = Annotated[str, meaning(_MOMENT, pattern=f"^({RFC3339.pattern})$")]
 
 
 class Made(View, kw_only=True):
-    """The base of created objects; JSON has these two fields last."""
+    """The base of created objects; these two fields come last in JSON."""
 
     created: Seconds = 0
     livemode: Live = False
@@ -235,7 +235,7 @@ PATHS: Final[Mapping[str, Any]] = {
     "item": parameter("The id of the late entry, or of its charge or intent.", pattern="^(je|ch|pi)_[0-9A-Za-z]+$"),
     "phone": Annotated[Phone, parameter("The customer's number.")],
 }
-"""Parameters of paths by their names."""
+"""Name of a path parameter → its description and schema."""
 
 
 T = TypeVar("T")
@@ -323,7 +323,7 @@ class NumberedQuery(View):
 
 @cache
 def numbered_query(query: type[ListQuery]) -> type[NumberedQuery]:
-    """The query of the same list, with the same filters, that names a page by its number."""
+    """The query of the same list, with the same filters, for pages by number."""
     filters = [column for column in msgspec.structs.fields(query) if column.name not in ListQuery.__struct_fields__]
     more = {"__doc__": query.__doc__, "__module__": __name__}
     columns = [(column.name, column.type, column.default) for column in filters]

@@ -39,17 +39,17 @@ from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Pa
 API_VERSION = "1"
 ENDPOINTS: Final = "/v1/webhook_endpoints"
 MEDIA_TYPES: Final = {"envelope": "application/json", "cloudevents": "application/cloudevents+json"}
-"""The media type of a message, by `event_payload`."""
+"""Value of `event_payload` → the media type of a message."""
 EMAIL: Final = re.compile(r"[^@\x00-\x20\x7f]+@[^@\x00-\x20\x7f]+")
-"""An e-mail address, in a spelling that JSON Schema reads alike."""
+"""Matches an e-mail address; JSON Schema interprets the pattern in the same way."""
 
 BEARER: Final = "Bearer"
 
 
 def _who(anybody: str) -> Meta:
-    """The description of an e-mail address or password: `anybody`, if the register lets any log in.
+    """The description of an e-mail address or password: `anybody`, if the register accepts any.
 
-    If the register allows one account alone, the description says where to find it.
+    If the register allows only one account, the description tells where to find it.
     """
     says = {
         "any": anybody,
@@ -112,7 +112,7 @@ class CreateApiKey(View):
 
 
 class ApiKey(Made):
-    """An API key: `masked` tells keys apart; `value` is shown once, when the key is created or rolled.
+    """An API key: `masked` identifies it in lists; `value` is shown once, when the key is created or rolled.
 
     The interface does not show this object: it is assumed.
     """
@@ -262,7 +262,7 @@ class EventData(View):
 
     __source__ = Source(gap="6")
     object: dict[str, Any]
-    """A dict when read; written from the object's own struct."""
+    """A dict when a client reads it; the service writes it from the object's struct."""
     previous_attributes: dict[str, Any] = field(default_factory=dict)
 
 
@@ -309,12 +309,12 @@ class CloudEvent(View):
 
     @property
     def timestamp(self) -> str:
-        """The moment of the event."""
+        """The moment of the event, under the name that `Event` uses."""
         return self.time
 
     @property
     def request(self) -> EventRequest:
-        """The request that caused the event."""
+        """The request that caused the event, under the name that `Event` uses."""
         return EventRequest(self.requestid or None, self.idempotencykey or None)
 
 
@@ -322,9 +322,9 @@ ABOUT: Final[Mapping[str, type[View]]] = {
     "payment_intent": PaymentIntent, "charge": Charge, "refund": Refund, "payout": Payout,
     "webhook_endpoint": WebhookEndpoint,
 }  # fmt: skip
-"""The beginning of an event's type → the struct of its object."""
+"""First part of an event's type → the struct of its object."""
 OTHER_FORM: Final[Mapping[Hashable, Hashable]] = {Event: CloudEvent, List[Event]: List[CloudEvent]}
-"""A response's struct → the struct of its other form; both have the same attributes."""
+"""Struct of a response → the struct of its other format; both have the same attributes."""
 _SEARCH = "Only rows whose payload contains this text; three digits or more also find numbers that end with them."
 
 

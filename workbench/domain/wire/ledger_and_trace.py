@@ -27,7 +27,7 @@ from workbench.domain.wire.base import (
 
 
 class LedgerAccount(OfSandbox):
-    """An account posted to, and the sums of its two sides."""
+    """An account with postings, and the sums of its debits and credits."""
 
     account: str
     code: int
@@ -126,13 +126,13 @@ class LedgerVerified(OfSandbox):
 
 
 SETTLED_BY: Final[Mapping[str, str]] = {"credit": "suspense_settled", "return": "suspense_returned"}
-"""Decision about late money, `credit` or `return` → the recipe that carries it out."""
+"""Decision about late money, `credit` or `return` → the recipe for it."""
 
 
 def _settles(*, entry: bool, fee: bool) -> Schema:
     """The schema of a settlement by the recipes with these values of `takes_entry` and `takes_fee`.
 
-    With `entry`, the settled entry is required; without, the account, the reference and the amount. If both are
+    If `entry`, the settled entry is required; otherwise the account, the reference and the amount are. If both are
     false, the fee must be 0.
     """
     recipes = [name for name, row in SETTLEMENTS.items() if (row.takes_entry, row.takes_fee) == (entry, fee)]
@@ -176,7 +176,7 @@ ENTRY: Final = "entry"
 WEBHOOK: Final = "webhook"
 KINDS: Final = (CALL, SCREEN, ENTRY, WEBHOOK)
 UNSEEN: Final = "Sandbox-Unseen"
-"""The header of a GET that leaves no trace and changes nothing, not even the counter of ids."""
+"""The header of a GET that is not traced and changes nothing, not even the counter of ids."""
 
 
 class TracedRequest(OfSandbox):
@@ -203,7 +203,7 @@ class TracedCall(OfSandbox):
 
 
 class TracedScreen(OfSandbox):
-    """A handset's screen, and the key pressed before it: None for a prompt that arrived by itself."""
+    """A handset's screen, and the key pressed before it; None for a prompt that arrived."""
 
     phone: str = ""
     pressed: str | None = None
@@ -211,7 +211,7 @@ class TracedScreen(OfSandbox):
 
 
 class TracedPosting(NamedTuple):
-    """One side of an entry."""
+    """A debit or credit of an entry."""
 
     side: str
     account: str
@@ -240,11 +240,11 @@ class TracedWebhook(OfSandbox):
 DETAILS: Final[Mapping[str, type[OfSandbox]]] = {
     CALL: TracedCall, SCREEN: TracedScreen, ENTRY: TracedEntry, WEBHOOK: TracedWebhook,
 }  # fmt: skip
-"""Kind of a trace's row → its detail."""
+"""Kind of a trace row → the struct of its detail."""
 
 
 class TraceRow(OfSandbox):
-    """A call, screen, entry or webhook, at its place in the order of all that happened."""
+    """A call, screen, entry or webhook, with its position in the order of everything that happened."""
 
     seq: int
     at: DateTime
@@ -253,7 +253,7 @@ class TraceRow(OfSandbox):
     what: str
     result: str
     detail: Annotated[Any, meaning(type="object")]
-    """A `TracedCall`, `TracedScreen`, `TracedEntry` or `TracedWebhook`, by the kind."""
+    """A `TracedCall`, `TracedScreen`, `TracedEntry` or `TracedWebhook`, depending on the kind."""
 
 
 class TraceStep(OfSandbox):

@@ -40,7 +40,7 @@ from workbench.domain.wire.base import (
 
 IntentId = Annotated[str, is_id("pi")]
 TOO_MUCH_MAJOR = 10**MAX_MAJOR_DIGITS
-"""Amounts are below this number of major units."""
+"""Amounts must be below this number of major units."""
 _MAJOR: Schema = {
     "exclusiveMinimum": 0,
     "exclusiveMaximum": TOO_MUCH_MAJOR,
@@ -64,7 +64,7 @@ MobileMoneyType = Annotated[str, meaning(const=payments.MOBILE_MONEY)]
 
 
 def states_of(table: payments.Transitions | Callable[[Gaps], payments.Transitions]) -> Meta:
-    """The schema of a state in a table of transitions, which may depend on the register."""
+    """The schema of a state in a table of transitions; the table may depend on the register."""
 
     def rule(gaps: Gaps) -> Schema:
         transitions = table(gaps) if callable(table) else table
@@ -242,7 +242,7 @@ class PaymentIntent(View):
 
 
 class AcceptedIntent(View):
-    """The response of a confirm that only acknowledges the request."""
+    """The response to a confirmation if the service only acknowledges the request."""
 
     __source__ = Source("2.1", ("id",))
     id: IntentId
@@ -275,9 +275,9 @@ class CreateCharge(View):
 
 
 def _charge_amount(gaps: Gaps) -> Schema:
-    """The schema of a charge's amount: a whole number.
+    """The schema of a charge's amount, an integer.
 
-    Where charges count in major units, an intent's charge may have decimals.
+    If charges are in major units, the charge of an intent may have decimals.
     """
     said: Schema = {"minimum": 1, "description": f"In {gaps.charge_amount_unit} units."}
     if gaps.charge_amount_unit == "minor":
@@ -323,7 +323,7 @@ class SuspenseQuery(View):
 
 
 def _refunded(one: str, other: str, **amount: object) -> Schema:
-    """The schema of a refund that names `one`, `charge` or `payment_intent`, and not the `other`.
+    """The schema of a refund request that names `one` (`charge` or `payment_intent`) and not the `other`.
 
     `amount` has keywords of the amount's schema.
     """
@@ -332,7 +332,7 @@ def _refunded(one: str, other: str, **amount: object) -> Schema:
 
 
 def _of_one(gaps: Gaps) -> Schema:
-    """The schema of a request for a refund: of a charge, in whole units, or of an intent, in major units."""
+    """The schema of a refund request: for a charge in whole units, or for an intent in major units."""
     of_charge = _refunded("charge", "payment_intent", multipleOf=1)
     finest = major_amount(gaps)["multipleOf"]
     of_intent = _refunded("payment_intent", "charge", multipleOf=finest, exclusiveMaximum=TOO_MUCH_MAJOR)

@@ -39,14 +39,14 @@ MAX_ADVANCE_S = 10 * 366 * 86_400
 
 
 def seconds_up_to(most: int) -> Meta:
-    """The schema of seconds: a decimal number from 0 to `most`, as fine as milliseconds."""
+    """The schema of seconds: a decimal number from 0 to `most`, with a precision of milliseconds."""
     return meaning("In whole milliseconds.", minimum=0, maximum=most, multipleOf=Decimal("0.001"))
 
 
 class Clock(OfSandbox):
     """The sandbox's clock; `mode` is manual or running.
 
-    `seq` is the place of the latest thing that happened, in the order of the trace.
+    `seq` is that of the latest row in the trace.
     """
 
     mode: Annotated[str, meaning(enum=["manual", "running"])]
@@ -253,7 +253,7 @@ class OfferedScenarios(OfSandbox):
 
     @classmethod
     def of(cls, gaps: Gaps) -> "OfferedScenarios":
-        """The scenarios that a register offers."""
+        """The scenarios that are available with this register."""
         numbers = [TestNumber(number.ending, number.says) for number in TEST_NUMBERS.values()]
         offered = OFFERED[gaps.zed_mobile].values()
         operators = [OfferedOperator(operator.id, operator.name, [*operator.prefixes]) for operator in offered]
@@ -261,7 +261,7 @@ class OfferedScenarios(OfSandbox):
 
 
 DASHBOARD: Final = "/sandbox/dashboard"
-"""The path prefix, in place of `/v1`, of operations that the interface lacks and a sandbox's dashboard offers."""
+"""The path prefix, instead of `/v1`, of operations that only the sandbox's dashboard has and the interface lacks."""
 PAYMENT_STATES: Final = ("new", "waiting", "succeeded", "part_refunded", "refunded", "failed", "canceled")
 """States of a payment, which is an intent or a charge without one."""
 
@@ -337,7 +337,7 @@ class PaymentDetails(View):
 
 
 class Code(OfSandbox):
-    """A request as texts to copy, with names in place of the keys."""
+    """A request as code to copy, with names in place of the keys."""
 
     curl: str
     python: str
@@ -346,7 +346,7 @@ class Code(OfSandbox):
 
 
 class CodeQuery(View):
-    """Asks for texts with this address of the sandbox."""
+    """Asks for code that calls the sandbox at this address."""
 
     base_url: Annotated[str, Meta(max_length=200, description="Written instead of `$BASE_URL`.")] = ""
 
@@ -377,7 +377,7 @@ class Changes(OfSandbox):
     object: str = "list"
 
     def as_events(self) -> bytes:
-        """The page as Server-Sent Events, whose ids are the rows' `seq`; an empty page is a comment."""
+        """The page as Server-Sent Events, whose ids are the rows' `seq`; an empty page becomes a comment."""
         rows = [(change.seq, "message", to_json(change)) for change in self.data]
         if self.reset:
             rows = [(self.last_seq, "reset", to_json({"last_seq": self.last_seq}))]

@@ -1,4 +1,4 @@
-"""Exercises in the notebooks: questions before a run, tasks, hints, and checks of a person's work."""
+"""Exercises in the notebooks: questions before a run, tasks, hints, and checks of a learner's work."""
 
 import json
 import linecache
@@ -20,7 +20,7 @@ from workbench.text.render import Table, is_live, table
 __all__ = ["MUST_BE_DONE", "check", "compare", "hint", "predict", "report", "solution"]
 
 MUST_BE_DONE = "WORKBENCH_EXERCISES_MUST_BE_DONE"
-"""If this environment variable is 1, the check of an undone exercise raises ExerciseNotDone."""
+"""The environment variable that, if 1, makes the check of an undone exercise raise ExerciseNotDone."""
 _hints_shown: dict[str, int] = {}
 _STATES = {State.NOT_YET: "not begun", State.WRONG: "… tried", State.DONE: "✓ done"}
 
@@ -35,10 +35,10 @@ EXERCISES = tuple(
 
 
 def check(name: str, *given: object) -> None:
-    """Print whether an exercise is done and, if not, what is missing and why.
+    """Prints whether an exercise is done; if not, what is missing and why.
 
-    `given` are the arguments in the exercise's own line: mostly the bench, on which the check looks at what really
-    happened, and sometimes an answer. An answer of `...` or None counts as not given yet.
+    `given` are the arguments in the exercise's cell: usually the bench, whose records the check examines, and sometimes
+    an answer. An answer of `...` or None counts as not given yet.
     """
     exercise = _named(name)
     if exercise is None:
@@ -76,7 +76,7 @@ def hint(name: str) -> None:
 
 
 def solution(name: str) -> None:
-    """Print code that solves the exercise and needs nothing else: put the code above the check and run the cell."""
+    """Prints code that solves the exercise and needs nothing else. Paste the code above the check and run the cell."""
     exercise = _named(name)
     if exercise is not None:
         print(fill(f"# {exercise.written.task}", WIDTH, subsequent_indent="# "), exercise.solution, sep="\n")  # noqa: T201  for a cell
@@ -94,7 +94,7 @@ def report() -> Table:
 
 
 def _named(name: str) -> Exercise | None:
-    """The exercise; for an unknown name None, after printing the names."""
+    """The exercise with this name; for an unknown name, prints the known ones and returns None."""
     found = next((exercise for exercise in EXERCISES if exercise.name == name), None)
     if found is None:
         names = ", ".join(exercise.name for exercise in EXERCISES)
@@ -114,18 +114,18 @@ _KEPT_STATES = {word: state for state, word in _NAMES.items()}
 
 
 class Progress:
-    """The state of each exercise by name, kept in a file or, without one, as long as this process lives."""
+    """The state of each exercise by name, kept in a file or, if there is none, for the life of this process."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._here: dict[str, State] = {}
 
     def states(self) -> dict[str, State]:
-        """The states of tried and done exercises, here or in another notebook."""
+        """Name → state of the tried and done exercises, in this notebook or another."""
         return _further(self._read(), self._here)
 
     def note(self, name: str, state: State) -> None:
-        """Keep the state of an exercise, in the file if there is one; a done exercise stays done."""
+        """Stores the state of an exercise, in the file if there is one; a done exercise stays done."""
         if state is State.NOT_YET:
             return
         self._here = _further(self._here, {name: state})
@@ -162,7 +162,7 @@ class Progress:
 
 @cache
 def progress() -> Progress:
-    """The progress of the person who runs this process."""
+    """The progress of the learner who runs this process."""
     named = os.environ.get(FILE_VARIABLE)
     if named:
         return Progress(Path(named))
@@ -175,5 +175,5 @@ def progress() -> Progress:
 
 
 def _further(one: dict[str, State], other: dict[str, State]) -> dict[str, State]:
-    """The states of `one`, overridden by `other`; an exercise that is done in either is done."""
+    """The states `one`, updated by those in `other`; an exercise that is done in either stays done."""
     return {**one, **other, **{name: state for name, state in one.items() if state is State.DONE}}

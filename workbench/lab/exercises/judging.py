@@ -1,4 +1,4 @@
-"""Describes an exercise and judges a try at it: inspects a person's function, watches its calls, and runs the check."""
+"""Describes an exercise and judges a try: inspects the learner's function, observes its calls, and runs the check."""
 
 import ast
 import inspect
@@ -22,31 +22,34 @@ from workbench.lab.exercises.verdicts import State, Verdict, brief, not_yet, wro
 from workbench.resources import course
 
 Given: TypeAlias = Any
-"""Any value that a person hands over: a function's result, a class, a reconciliation."""
+"""Any value that a learner passes to a check: a function's result, a class, a reconciliation."""
 LIMIT_S = 10
-"""A check takes a second; a function that loops without end, or sleeps, is stopped after this many seconds."""
+"""Seconds after which a function is stopped, because it loops without end or sleeps; a check takes one second."""
 _OF_THE_NOTEBOOK = ("bench", "pay")
-"""Names from a cell above that a function may use by mistake in place of its arguments."""
+"""Names from cells above, which a function may use by mistake instead of its arguments."""
 _SHORT = 12
-"""The most letters of a text that a message shows: a status is short enough, a phone number or an id is not."""
+"""The most characters of a text that a message shows: a status is short enough, a phone number or an id is not."""
 _OF_OTHERS = (str(Path(__file__).parents[2]), sysconfig.get_paths()["stdlib"], "<frozen ")
 _INSTALLED = "-packages"
-"""Part of the path of installed libraries, site-packages or dist-packages, whose code no learner has written."""
+"""Part of the paths of installed libraries (site-packages or dist-packages), whose code is not the learner's."""
 
 
 class Fault(BaseException):
-    """A fault of a function, in the words of a verdict. A person's `except Exception` does not catch this error."""
+    """A fault of a function, worded as a verdict.
+
+    It is no Exception, so `except Exception` in the function lets it pass.
+    """
 
 
 def functions_in(source: str) -> dict[str, ast.FunctionDef]:
-    """Name → function that a cell defines."""
+    """Name → function defined in the code of a cell."""
     return {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
 
 
 def look_at(shipped: ast.FunctionDef, solution: ast.FunctionDef, given: object) -> None:
     """Raises Fault for mistakes that are visible without a call: other arguments, no return, the notebook's names.
 
-    `shipped` is the function in the shipped notebook, `solution` the solved one, `given` the person's.
+    `shipped` is the function in the shipped notebook, `solution` the solved one, `given` the learner's.
     """
     name, arguments = shipped.name, [argument.arg for argument in shipped.args.args]
     if not callable(given):
@@ -88,7 +91,7 @@ def _calls(function: ast.FunctionDef) -> bool:
 
 
 class Watched:
-    """A person's function, with its last call as text and the last result."""
+    """A learner's function, with its last call as text and its last result."""
 
     def __init__(self, function: Callable[..., object]) -> None:
         self._function = function
@@ -96,7 +99,7 @@ class Watched:
         self.returned: object = None
 
     def __call__(self, *given: object) -> Given:
-        """Calls the function. Raises Fault: the function changes a dict or a table among its arguments."""
+        """Calls the function and returns its result. Raises Fault: it changes a dict or a table among its arguments."""
         name = getattr(self._function, "__name__", "the function")
         arguments: dict[str, Any] = dict(zip(inspect.signature(self._function).parameters, given, strict=False))
         self.call = _shown(name, arguments)
@@ -128,7 +131,7 @@ def _shown(name: str, arguments: Mapping[str, object]) -> str:
 
 @contextmanager
 def bounded() -> Iterator[None]:
-    """Raises Fault in a block that runs longer than LIMIT_S; only in the main thread, and if the system has a timer."""
+    """In the block, raises Fault after LIMIT_S seconds; only in the main thread of a system with timers."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -147,7 +150,7 @@ def bounded() -> Iterator[None]:
 
 
 def line_of(error: BaseException) -> str:
-    """The end of a sentence that names the line of a person's code where an error arose; empty if there is none."""
+    """The end of a sentence that names the line of the learner's code where an error arose; empty if there is none."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [
         frame
@@ -162,16 +165,16 @@ def line_of(error: BaseException) -> str:
 
 
 _TYPES = {"Decimal", "int", "str"}
-"""Types whose call on a literal still counts as a literal: `int(700)`."""
+"""Types whose call with a literal counts as a literal too: `int(700)`."""
 
 
 class Cell(NamedTuple):
-    """The code of a check's cell; empty if the code is unknown."""
+    """The code of the cell with a check; empty if it is unknown."""
 
     source: str
 
     def line_with(self, piece: str) -> str:
-        """The last line that contains `piece`, with its number; empty without such a line, or in a script."""
+        """The last line that contains `piece`, with its number; empty if there is none, or in a script."""
         lines = self.source.splitlines()
         checks = {line.rstrip() for line in lines if line.lstrip().startswith(_CHECK)}
         # A script of several exercises, or a script that checks in a loop, is no cell.
@@ -185,11 +188,11 @@ class Cell(NamedTuple):
         return found[-1] if found and piece else ""
 
     def is_as_in(self, shipped: str) -> bool:
-        """True if the cell's code equals the `shipped` code; comments and blank lines do not count."""
+        """True if the cell's code equals the `shipped` code, apart from comments and blank lines."""
         return bool(self.source) and ast.dump(self._tree()) == ast.dump(ast.parse(shipped))
 
     def literal_of(self, name: str) -> str:
-        """The literal that the cell assigned to a name last; empty if the name's last value is no literal."""
+        """The literal that the cell assigned last to a name; empty if the last value is no literal."""
         values = [
             statement.value
             for statement in self._tree().body
@@ -207,7 +210,7 @@ class Cell(NamedTuple):
 
 
 class Written(NamedTuple):
-    """An exercise in its notebook: `**Title.** Task` in the text above its check, and the cell of the check."""
+    """An exercise in its notebook: title and task from the text above, `**Title.** Task`, and the cell of the check."""
 
     title: str
     task: str
@@ -219,22 +222,22 @@ _CHECK = "exercises.check("
 
 @dataclass(frozen=True)
 class Exercise:
-    """One task in a notebook. The task's cell is tagged `exercise` and ends with the check."""
+    """A task in a notebook. Its cell is tagged `exercise` and ends with the check."""
 
     name: str
     notebook: str
     """The notebook's slug."""
     hints: Sequence[str]
-    """Hints, from a nudge to nearly the whole solution."""
+    """Hints, from a first nudge to almost the whole solution."""
     solution: str
-    """Code for the cell, above its check; the code may run twice."""
+    """Code for the cell, above the check; it may run twice."""
     check: Callable[..., Iterator[Verdict]]
     """Yields verdicts, of which only the first is taken.
 
     If a person calls the check with wrong arguments, the message names the function's arguments.
     """
     repair: bool = False
-    """True if the cell comes with a broken function to repair; the check calls the function only once it is changed."""
+    """True if the cell has a broken function to repair; the check does not call it before the learner changes it."""
 
     @cached_property
     def written(self) -> Written:
@@ -247,7 +250,7 @@ class Exercise:
 
 
 def verdict_on(exercise: Exercise, given: tuple[object, ...], cell: Cell) -> Verdict:
-    """Judges an answer; an error in a check or in a person's code becomes a verdict."""
+    """Judges an answer; an error in the check or in the learner's code becomes a verdict."""
     if any(value is ... for value in given):
         return not_yet("Your answer is still open.")
     if any(value is None for value in given):
@@ -268,7 +271,7 @@ def verdict_on(exercise: Exercise, given: tuple[object, ...], cell: Cell) -> Ver
 
 
 def _tried(exercise: Exercise, handed: dict[str, Any]) -> Verdict:
-    """Runs the check with the values `handed`; an error of the check or of a person's function becomes a verdict."""
+    """Runs the check with the values `handed`; an error of the check or of the learner's function becomes a verdict."""
     watched: Watched | None = None
     try:
         for name, shipped in functions_in(exercise.written.cell).items():
@@ -286,9 +289,9 @@ def _tried(exercise: Exercise, handed: dict[str, Any]) -> Verdict:
 
 
 def _of_error(error: BaseException, watched: Watched | None, answer: object) -> Verdict:
-    """The verdict on an error: names the line where a person's code stopped, or the value that the check cannot use.
+    """The verdict on an error: names the line where the learner's code stopped, or the value that the check cannot use.
 
-    That value is the last result of the `watched` function; without one, the person's `answer`.
+    That value is the last result of the `watched` function or, if there is none, the `answer`.
     """
     what, place = f"{type(error).__name__}: {str(error).removesuffix('.')}", line_of(error)
     if place:
@@ -300,7 +303,7 @@ def _of_error(error: BaseException, watched: Watched | None, answer: object) -> 
 
 
 def _unless_typed(exercise: Exercise, handed: Mapping[str, object], cell: Cell, verdict: Verdict) -> Verdict:
-    """The verdict, or `wrong` if the cell assigns the right answer as a literal: another seed has another answer.
+    """The verdict; but `wrong` if the cell assigns the right answer as a literal, since other seeds have other answers.
 
     A literal that the exercise's solution has too is no mistake.
     """

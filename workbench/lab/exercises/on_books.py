@@ -1,4 +1,4 @@
-"""Checks of the notebooks on the ledger, webhooks, charges and idempotency, on a month's books, and on going live."""
+"""Checks for the notebooks on the ledger, webhooks, charges and idempotency, a month's books, and going live."""
 
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
@@ -32,7 +32,7 @@ _ORDER: dict[str, Any] = {"amount": _MINOR, "channel": "mtn", "phone": SOMEBODY}
 
 
 class _Tried:
-    """One order, charged by a person's function over a connection that loses the first `lost` responses."""
+    """One order, charged by a learner's function over a connection that loses the first `lost` responses."""
 
     def __init__(self, sandbox: Bench, charge: Callable[..., Any], lost: int = 0, **changed: object) -> None:
         import httpx
@@ -67,7 +67,7 @@ class _Tried:
 
 
 def _charge_surely(bench: Bench, charge_surely: Callable[..., object]) -> Iterator[Verdict]:
-    """Tests a function with two orders, one of them sent again, a decline, a mistake and a dead connection."""
+    """Tests a function with two orders, one of them repeated, a decline, a mistake and a dead connection."""
     with fresh(bench) as sandbox:
         yield from _of_one_order(_Tried(sandbox, charge_surely, _LOST, reference="SURE-1"), _LOST)
         another = _Tried(sandbox, charge_surely, 1, reference="SURE-2")
@@ -95,7 +95,7 @@ def _charge_surely(bench: Bench, charge_surely: Callable[..., object]) -> Iterat
 
 
 def _of_one_order(tried: _Tried, lost: int) -> Iterator[Verdict]:
-    """Yields a verdict if the one order of `tried`, whose first `lost` responses were lost, was charged wrongly."""
+    """Yields a verdict if the order in `tried`, whose first `lost` responses were lost, was charged wrongly."""
     if tried.error and 0 < tried.asked <= lost:
         says = "A response was lost and the function gave up. The customer has paid and the shop does not know."
         seen = f"{tried.asked} requests, then {type(tried.error).__name__}{line_of(tried.error)}"
@@ -126,7 +126,7 @@ def _own_message(bench: Bench) -> Iterator[Verdict]:
 
 
 def _of_arrival(bench: Bench, arrival: Any) -> Iterator[Verdict]:  # noqa: ANN401  the receiver's
-    """Yields a verdict on a message; a right message may count as a duplicate after a wrong one with the same id."""
+    """Yields a verdict on a message that a receiver got; a correct message may count as a duplicate of a wrong one."""
     event, now_s = json_of(arrival.body.decode("utf-8", "replace")), bench.clock.now_ms // 1000
     secrets, why = bench.receiver.secrets, _NO_EVENT
     if arrival.verdict == "refused":
@@ -262,7 +262,7 @@ _IN_KWACHA = "This is in kwacha, and the tables count ngwee."
 
 
 def _whole(value: object, at: str) -> Iterator[Verdict]:
-    """Yields a verdict if an amount is not a whole number of ngwee."""
+    """Yields a verdict if an amount is not an integer of ngwee."""
     if isinstance(value, float | bool) or not hasattr(value, "__index__"):
         yield wrong("Money is a whole number of ngwee: an int.", seen=type(value).__name__, expected="int", at=at)
 
@@ -375,10 +375,10 @@ _CASES = (
     ("A1 A2 A4", "A3 A2 A1"), ("B1 B2 B4", "B3 B2 B1"), ("C4 C1 C2 C2 C4", "C1 C3 C2 C1 C3"), ("D1 - D4", "D3 D1"),
     ("E4 E1", "E1 - E3"), ("F1", "F1"),
 )  # fmt: skip
-"""The cases of `one_sided`: the ledger's keys and the statement's keys, with `-` for a row without a key.
+"""Cases for `one_sided`: (keys of the ledger, keys of the statement), with `-` for a row without a key.
 
-Two cases have each key once; then come keys that a table repeats, a row without a key in the ledger, one on the
-statement, and tables that agree.
+In two cases each key occurs once; then come keys that repeat in one table, a row without a key in the ledger, one on
+the statement, and tables that agree.
 """
 
 
@@ -410,7 +410,7 @@ def _one_sided(one_sided: Callable[..., Any]) -> Iterator[Verdict]:
 
 
 _SUBJECTS = {"payment_intent": "orders", "charge": "orders", "refund": "orders", "payout": "bank"}
-"""Object of an event → the subject under which the notebook's strict shop files the event."""
+"""Object of an event → the subject under which the strict shop in the notebook files the event."""
 
 
 def _passes_the_exam(examined: Given, Repaired: Given) -> Iterator[Verdict]:  # noqa: N803  a class

@@ -1,4 +1,4 @@
-"""Checks of the notebooks on intents, keys and prompts, and on failures, retries and a backend of one's own."""
+"""Checks for the notebooks on intents, keys and prompts, on failures and retries, and on a backend of one's own."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -89,7 +89,7 @@ def _only_when_paid(bench: Bench, may_leave: Callable[..., Any]) -> Iterator[Ver
 
 
 def _one_in_each_state(sandbox: Bench) -> Iterator[tuple[str, str]]:
-    """Yields the id of an intent in each status, with its history in words where the status does not show it."""
+    """Yields the id of an intent in each status, with its history in words if the status does not show it."""
     pay, handset = sandbox.client.payment_intents, sandbox.phone(SOMEBODY)
     new, waiting, undecided, given_up, refused = [
         pay.create(amount=Decimal("35.50"), description="Fern").id for _ in range(5)
@@ -132,7 +132,7 @@ _ASKED = {
     "operator_unknown": ("No answer comes, and the money may still move.", "unknown"),
     "prompt_timeout": ("The prompt is still open, and the customer may yet pay.", "unknown"),
 }
-"""Scenario → its course in words, and the value that the function should return."""
+"""Scenario → its course in words, and the value that the learner's function should return."""
 
 
 def _unknown_is_not_failed(bench: Bench, collect: Callable[..., Any]) -> Iterator[Verdict]:
@@ -252,7 +252,7 @@ def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
 
 
 def _since(bench: Bench, intent_id: str) -> set[str | None]:
-    """The ids of intents with a pending charge, or with an event later than the creation of this intent."""
+    """The ids of intents with a pending charge, or with an event after the creation of this intent."""
     since = {charge.payment_intent for charge in charges(bench, status="pending")}
     for event in bench.looking().events.each():  # the newest first
         about = event.data.object
@@ -267,7 +267,7 @@ _ASKED_AGAIN_AFTER = ("payer_busy", "operator_unavailable")
 
 
 def _scripts() -> Iterator[tuple[tuple[str, ...], int, str]]:
-    """Yields the outcomes of successive attempts, the number of attempts worth making, and the reason."""
+    """Yields (outcomes of successive attempts, the number of attempts that are worth making, the reason)."""
     from workbench.domain.payments import FAILURES
 
     final = {code: f"After {code}, it should not ask again. {why}" for code, why in FAILURES.items()}
@@ -387,7 +387,7 @@ _LEADS_TO = {
     "charge.succeeded": "paid",
     "refund.succeeded": "refunded",
 }
-"""Event → the lowest status that an order may have after this event; statuses are listed in ascending order."""
+"""Type of an event → the lowest status that an order may have after it, in ascending order of statuses."""
 
 
 def _any_order(next_status: Callable[[str, str], Any]) -> Iterator[Verdict]:

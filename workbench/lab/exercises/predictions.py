@@ -16,26 +16,26 @@ from workbench.text.render import Widget, bundle, with_widget
 
 @dataclass(eq=False)
 class Question:
-    """A question before a run. A person at a notebook sees it with a button for each choice."""
+    """A question before a run; a learner at a notebook sees it with a button for each choice."""
 
     name: str
     notebook: str
     """The notebook's slug."""
     ask: str
     choices: Sequence[str]
-    """The answers to choose from; one of them equals the run's result, letter by letter."""
+    """The possible answers; one of them equals the text of the run's result exactly."""
     why: str
     """A sentence that explains the result, shown after the run."""
     chosen: str = ""
-    """The chosen letter, as long as this process lives."""
+    """The chosen letter, for the life of this process; empty before."""
     found: State = State.NOT_YET
     """The verdict on the choice, once `compare` has run."""
     lines: list[Any] = field(default_factory=list)
-    """The widgets below the buttons that say the choice, one for each display of the question."""
+    """Widgets below the buttons that show the choice, one for each display of the question."""
 
     @property
     def by_letter(self) -> dict[str, str]:
-        """Letter, from a on → choice."""
+        """Letter (a, b, …) → choice."""
         return dict(zip(ascii_lowercase, self.choices, strict=False))
 
     def __repr__(self) -> str:
@@ -69,7 +69,7 @@ class Question:
         return box
 
     def verdict(self) -> str:
-        """HTML that says the choice in words, for a screen reader too, and after the run whether it was right."""
+        """HTML with the choice in words, also for screen readers, and after the run whether it was right."""
         says = {State.DONE: f" {self.found.sign} right", State.WRONG: f" {self.found.sign} wrong"}.get(self.found, "")
         return f'<span role="status">{f"Your choice: {self.chosen}{says}" if self.chosen else ""}</span>'
 
@@ -82,7 +82,7 @@ QUESTIONS = {
 
 
 def predict(name: str, letter: str | None = None) -> Question:
-    """The question of this name, to answer before the run; `letter` answers without buttons.
+    """The question with this name, to be answered before the run; `letter` answers without buttons.
 
     Raises InvalidRequest: no such question or letter.
     """
@@ -95,7 +95,7 @@ def predict(name: str, letter: str | None = None) -> Question:
 
 
 def compare(name: str, seen: object) -> None:
-    """Print the choice that the run has shown to be right, the person's choice, and the reason.
+    """Prints the choice that the run proves right, the learner's choice, and the reason.
 
     `seen` is the run's result; its text is compared with the choices. Raises InvalidRequest: no such question.
     """

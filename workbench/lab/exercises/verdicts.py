@@ -1,4 +1,4 @@
-"""Verdicts of checks, lines for a person, and lookups of sales and charges on a bench."""
+"""Verdicts of checks, messages to learners, and searches for sales and charges on a bench."""
 
 import json
 import re
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent
 
 WIDTH = 76
-"""The width of a line in letters: beside a handset, a notebook does not wrap such lines once more."""
+"""The width of a message in characters; beside a docked handset, a notebook shows such lines without wrapping."""
 Bench: TypeAlias = Any
-"""A Workbench; its class is in a layer above the Lab, which cannot import it."""
+"""A Workbench; its class is in a higher layer, which this module cannot import."""
 
 
 class State(Enum):
-    """The state of an exercise or of a prediction; each colour can be read on white and on black."""
+    """The state of an exercise or a prediction, with a colour that is legible on white and on black."""
 
     NOT_YET = ("Not done yet", "…", "#5f6368")
     WRONG = ("Not right yet", "✗", "#b3261e")
@@ -36,7 +36,7 @@ class State(Enum):
 
 
 def html_of(lines: Sequence[str], state: State) -> str:
-    """Lines of prose as HTML, with the sign and the colour of a state."""
+    """Lines of prose as HTML, with the sign and the colour of the state."""
     badge = f'<span style="background:{state.colour};color:#fff;padding:0 .4em;border-radius:.3em">{state.sign}</span>'
     style = f"border-left:4px solid {state.colour};padding:.1em .8em;overflow-wrap:anywhere"
     text = sentence("\n".join(lines))
@@ -44,10 +44,7 @@ def html_of(lines: Sequence[str], state: State) -> str:
 
 
 def tell(*lines: str, state: State | None = None) -> None:
-    """Show lines of prose below a cell, in the colour of a state.
-
-    Without a state or a notebook, print the lines.
-    """
+    """Shows lines of prose below a cell, in the colour of a state; without a state or a notebook, prints them."""
     filled = partial(fill, width=WIDTH, break_long_words=False, break_on_hyphens=False)
     text = "\n".join(filled(visible(line, lines=True)) for line in lines)
     ipython = sys.modules.get("IPython")
@@ -58,7 +55,7 @@ def tell(*lines: str, state: State | None = None) -> None:
 
 
 class Verdict(NamedTuple):
-    """The result of a check, in a sentence for the person who did the exercise."""
+    """The result of a check, as a sentence to the learner."""
 
     state: State
     says: str
@@ -67,15 +64,15 @@ class Verdict(NamedTuple):
     expected: str = ""
     """The value that the check expects."""
     at: str = ""
-    """Part of the line at fault, such as `amount=`: the message names the cell's last line that contains it."""
+    """Text at fault, such as `amount=`; the message names the last line of the cell that contains it."""
 
 
 not_yet, wrong, done = (partial(Verdict, state) for state in State)
-"""Make a Verdict from a sentence: what is missing; what was done and why it is wrong; what was found."""
+"""Functions from a sentence to a Verdict: what is missing; what is wrong and why; what the check found done."""
 
 
 def same(seen: object, expected: object, says: str, at: str, shown: Callable[[Any], str] = repr) -> Iterator[Verdict]:
-    """Yields a `wrong` verdict with the sentence `says` if the values differ; True is not 1.
+    """Yields a `wrong` verdict with the sentence `says` if the values differ; True and 1 differ.
 
     `at` is as in Verdict, and `shown` writes both values as text.
     """
@@ -87,28 +84,28 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def brief(value: object) -> str:
-    """A value as one line of text; one longer than 160 characters is cut."""
+    """A value as one line of text, cut to 160 characters."""
     text = value if isinstance(value, str) else repr(value)
     text = " ".join(_ADDRESS.sub("", text).split())
     return text if len(text) <= 160 else f"{text[:150]} …"  # noqa: PLR2004  two lines of a cell
 
 
 def fresh(bench: Bench, **options: object) -> Bench:
-    """A new sandbox of the same class with a fixed seed, so that a check changes nothing in the notebook's sandbox."""
+    """A new sandbox of the same class with a fixed seed, so that a check leaves the notebook's sandbox unchanged."""
     return type(bench)(seed="a try", **options)
 
 
 SOMEBODY = "+260961234567"
-"""A number without a scenario: an intent's prompt waits there for a person; a charge by itself is paid at once."""
+"""A number without a scenario: its prompt for an intent waits for a person, and a direct charge is paid at once."""
 
 
 def number_of(scenario: str) -> str:
-    """The test number that runs a scenario by itself."""
+    """The test number that triggers a scenario."""
     return f"+26096{SCENARIOS[scenario].numbers[0].ending}"
 
 
 def kwacha(minor: int) -> str:
-    """An amount for a sentence: 123450 is K1,234.50."""
+    """An amount in minor units as text for a sentence: 123450 is K1,234.50."""
     # Imported here, so that the exercises alone load little.
     from workbench.domain.money import ZMW, money_text
 
@@ -116,15 +113,15 @@ def kwacha(minor: int) -> str:
 
 
 def charges(bench: Bench, **fields: str) -> "list[Charge]":
-    """Charges with these values in their fields, the newest last; `payment_intent` finds the attempts at an intent."""
+    """Charges whose fields have these values, the newest last; `payment_intent` selects the attempts at an intent."""
     every = bench.looking().charges.each()
     return [charge for charge in every if all(getattr(charge, name) == value for name, value in fields.items())][::-1]
 
 
 def best_of(tries: Iterable[Iterator[Verdict]], none_yet: Verdict) -> Iterator[Verdict]:
-    """Yields the verdicts on right tries, else the verdict on the last of `tries`, which come oldest first.
+    """Yields verdicts in the order in which a reader takes the first: the successful tries, else the last one.
 
-    Then yields `none_yet`, which alone is left if there is no try.
+    `tries` come oldest first; the first verdict of each counts. `none_yet` comes last, for a learner without a try.
     """
     verdicts = [next(verdict) for verdict in tries]
     yield from [verdict for verdict in verdicts if verdict.state is State.DONE] or verdicts[-1:]
@@ -139,7 +136,7 @@ _NEXT_STEPS = {
 
 
 class Sale(NamedTuple):
-    """An intent for a plant, and the attempts to pay it."""
+    """An intent for a plant, with the attempts to pay it."""
 
     plant: str
     intent: "PaymentIntent"
@@ -150,11 +147,11 @@ class Sale(NamedTuple):
 
     @property
     def codes(self) -> list[str]:
-        """The failure code of each attempt, or its status."""
+        """For each attempt its failure code or, if it has none, its status."""
         return [charge.failure_code or charge.status for charge in self.attempts]
 
     def unpaid(self) -> Iterator[Verdict]:
-        """Yields a verdict if the description is not the plant, or if the customer has not paid yet."""
+        """Yields a verdict if the description does not name the plant, or if the customer has not paid yet."""
         status = self.intent.status
         yield from same(self.intent.description, self.plant, "The description is written differently.", "description=")
         if status == "requires_payment_method" and self.attempts:
@@ -165,7 +162,7 @@ class Sale(NamedTuple):
             yield not_yet(says, status, "succeeded")
 
     def never_met(self, code: str) -> Iterator[Verdict]:
-        """Yields a verdict if another intent for the plant has met a failure that this intent should have met."""
+        """Yields a verdict if the failure `code`, expected on this intent, was met on another intent for the plant."""
         if code not in self.codes and code in [charge.failure_code for charge in self.of_plant]:
             says = f"One intent has failed with {code}, and another was created. One intent should see both attempts."
             yield wrong(says, "two intents", "one intent, confirmed twice", ".create(")
@@ -177,9 +174,10 @@ _sold: "WeakKeyDictionary[Any, dict[str, tuple[set[str], bool]]]" = WeakKeyDicti
 
 
 def sale_of(plant: str, *, is_sold_once: bool = False) -> Callable[[_Judge], Callable[[Bench], Iterator[Verdict]]]:
-    """A decorator that turns a judge of one sale of a plant into a check of all sales, in which the best sale counts.
+    """A decorator that turns a judge of one sale of a plant into a check of all its sales; the best sale counts.
 
-    A cell may run again, and so sell again; with `is_sold_once`, the check rejects a cell that sold two in one run.
+    A cell may be run again, and then sells again; with `is_sold_once`, the check rejects a cell that sells two in one
+    run.
     """
     return lambda judge: partial(_best_sale, judge, plant, is_sold_once)
 

@@ -1,4 +1,4 @@
-"""`workbench lab`: JupyterLab on a copy of the notebooks, on this machine's loopback, behind a token, and offline."""
+"""`workbench lab`: JupyterLab with a copy of the notebooks, on this machine only, with a token, and offline."""
 
 import hashlib
 import json
@@ -27,34 +27,34 @@ from workbench.resources import course, former_names, write_whole
 from workbench.text.render import DOCKED
 
 OURS: Final = ".workbench"
-"""The folder within the person's folder that holds the workbench's own files about it."""
+"""The subfolder of the learner's folder with the workbench's own files."""
 START: Final = next(iter(course().values())).name + ".ipynb"
 EARLIER: Final = "earlier"
-"""The folder within the person's folder for changed notebooks whose names the course no longer has."""
+"""The subfolder of the learner's folder for changed notebooks whose names are no longer in the course."""
 _LAYOUTS: Final = "workspaces"
 _BROUGHT: Final = "brought.json"
-"""The file with name → SHA-256 of each notebook as it was last brought: a notebook with this hash is unchanged."""
+"""The file with name → SHA-256 of each notebook as last copied; a notebook that still has this hash is unchanged."""
 _HERE: Final = Path(__file__).parent
 _ERRORS: Final = 40
-"""The lowest level of log messages that is printed."""
+"""The lowest level of log messages that are printed."""
 
 Pages = Mapping[str, Callable[[str], tuple[str, Mapping[str, str], bytes]]]
-"""Path → a function from the text for `{name}` in the path to the content type, further headers and body.
+"""Path → a function from the text for `{name}` in the path to (content type, further headers, body).
 
 The function raises NotFound: no page has this name.
 """
 
 
 class Copies(NamedTuple):
-    """The shipped notebooks' paths within the folder, by the outcome of the copying."""
+    """Paths of the shipped notebooks within the folder, by what copying them did."""
 
     new: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
     same: tuple[str, ...] = ()
     theirs: tuple[str, ...] = ()
-    """Notebooks that the person changed, or that the workbench never brought: left as they are."""
+    """Notebooks that the learner changed, or that the workbench never copied: they stay unchanged."""
     kept: tuple[str, ...] = ()
-    """Names of an earlier course's notebooks that the person had changed: now in the folder `earlier`."""
+    """Names of notebooks of an earlier course that the learner had changed; they are now in the folder `earlier`."""
 
     def __str__(self) -> str:
         counted = [(self.new, "new"), (self.updated, "brought up to date"), (self.same, "as shipped")]
@@ -69,14 +69,14 @@ class Copies(NamedTuple):
 
 
 def bring(shipped: Mapping[str, Path], folder: Path, was: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Copies:
-    """Copy the shipped notebooks to their paths within the folder, which is made if it does not exist.
+    """Copies the shipped notebooks to their paths within the folder, creating it if necessary.
 
-    Writes a missing notebook, and replaces a notebook that is unchanged since it was last brought. Leaves every other
-    file alone: to get the original again, delete yours. `was` is a notebook's path → names of the files that the
-    notebook replaces: changed ones move to `earlier`, unchanged ones are deleted. The copies have no outputs, so that
-    nobody sees a result before predicting it.
+    Writes a missing notebook, and replaces one that is unchanged since it was last copied. Leaves all other files
+    unchanged: to get the original again, delete your copy. `was` is a notebook's path → names of the files that it
+    replaces: changed ones are moved to `earlier`, unchanged ones deleted. The copies have no outputs, so that nobody
+    sees a result before predicting it.
 
-    Raises LabRefused: the folder cannot be made or written.
+    Raises LabRefused: the folder cannot be created or written.
     """
     try:
         remembered = folder / OURS / _BROUGHT
@@ -105,9 +105,10 @@ def bring(shipped: Mapping[str, Path], folder: Path, was: Mapping[str, Sequence[
 
 
 def _to_open(content: bytes) -> bytes:
-    """A notebook without outputs, with the metadata that JupyterLab would write into it, so that opening changes none.
+    """A notebook without outputs, and with the metadata that JupyterLab would add, so that opening it changes nothing.
 
-    The shipped notebooks name the kernel and the language, and no version of either. Content that is no notebook stays.
+    The shipped notebooks name the kernel and the language, without versions. Content that is no notebook stays
+    unchanged.
     """
     try:
         notebook = json.loads(content)
@@ -124,10 +125,10 @@ def _to_open(content: bytes) -> bytes:
 
 
 def _retire(folder: Path, name: str, brought: str | None) -> bool:
-    """Move a notebook of an earlier course to `earlier` if it was changed, else delete it; True if it was moved.
+    """Moves a notebook of an earlier course to `earlier` if it was changed, else deletes it; True if it was moved.
 
-    A notebook was changed if its hash is not `brought`; None stands for an unknown hash. A link, and a notebook whose
-    name is in `earlier` already, stay.
+    It was changed if its hash is not `brought`, which is None if unknown. A link, and a notebook whose name is already
+    in `earlier`, stay.
     """
     old, kept = folder / name, folder / EARLIER / name
     if old.is_symlink() or not old.is_file() or os.path.lexists(kept):
@@ -141,7 +142,7 @@ def _retire(folder: Path, name: str, brought: str | None) -> bool:
 
 
 def _replaced(folder: Path, was: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Names of an earlier course's notebooks that are gone from `folder` → the notebooks that replace them.
+    """Name of a notebook of an earlier course that is gone from `folder` → the notebook that replaces it.
 
     `was` is the path of a notebook → the names of the files that it replaces.
     """
@@ -149,7 +150,7 @@ def _replaced(folder: Path, was: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def _renamed_in_layouts(folder: Path, was: Mapping[str, Sequence[str]]) -> None:
-    """Renames replaced notebooks in JupyterLab's saved layouts, which would otherwise show an error at the start."""
+    """Renames replaced notebooks in JupyterLab's saved layouts, which would otherwise cause an error at the start."""
     replaced = _replaced(folder, was)
     for layout in (folder / OURS / _LAYOUTS).glob("*"):
         before = layout.read_text("utf-8")
@@ -159,10 +160,10 @@ def _renamed_in_layouts(folder: Path, was: Mapping[str, Sequence[str]]) -> None:
 
 
 def _outcome(target: Path, shipped: str, brought: str | None) -> str:
-    """The name of the field of Copies that the notebook at `target` belongs to.
+    """The field of Copies to which the notebook at `target` belongs: `new`, `same`, `updated` or `theirs`.
 
-    `new` is not there, `same` is as shipped, `updated` is unchanged since it was brought, and `theirs` is any other.
-    `shipped` is the shipped notebook's hash, `brought` the hash of the copy as last brought, None if it never was.
+    `new` does not exist, `same` is as shipped, `updated` is unchanged since it was copied, and `theirs` is any other.
+    `shipped` is the shipped notebook's hash, `brought` the hash of the last copy; None if there was none.
     """
     if not os.path.lexists(target):
         return "new"
@@ -177,7 +178,7 @@ def _hash(content: bytes) -> str:
 
 
 def _read(path: Path) -> dict[str, str]:
-    """Name → remembered hash; empty if the file is missing or malformed: then every other notebook is the person's."""
+    """Name → stored hash; empty if the file is missing or malformed: then all notebooks count as the learner's."""
     try:
         found = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError):
@@ -186,7 +187,7 @@ def _read(path: Path) -> dict[str, str]:
 
 
 class _PageHandler(JupyterHandler):
-    """Serves one of the pages, as a served sandbox does; only JupyterLab may show the page in a frame."""
+    """Serves a page as a served sandbox does; only JupyterLab may show it in a frame."""
 
     def initialize(self, show: Callable[[str], tuple[str, Mapping[str, str], bytes]]) -> None:
         self._show = show
@@ -205,7 +206,7 @@ class _PageHandler(JupyterHandler):
 
 
 class _FormerHandler(JupyterHandler):
-    """Redirects whoever has the token from an earlier course's notebook to the notebook that replaces it."""
+    """Redirects from a notebook of an earlier course to the one that replaces it, for browsers with the token."""
 
     def initialize(self, url: str) -> None:
         self._url = url
@@ -217,10 +218,10 @@ class _FormerHandler(JupyterHandler):
 
 
 def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Callable[[str], None]) -> None:
-    """Serve JupyterLab at this address of the machine until somebody interrupts it, which ends its kernels too.
+    """Serves JupyterLab at this address until it is interrupted, which also ends its kernels.
 
-    JupyterLab opens the course's first notebook, or else the folder's first by name; with `browser`, in a browser.
-    `pages` are the documentation; `tell` receives the address to open.
+    JupyterLab opens the course's first notebook, or else the folder's first by name; with `browser`, it opens a
+    browser. `pages` has the documentation; `tell` is called with the address to open.
 
     Raises LabRefused: no notebook is in the folder.
     """
@@ -251,7 +252,7 @@ def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Ca
 
 
 def _config(folder: Path, workspaces: Path, base_url: str, *, token: str, path: str, browser: bool) -> Config:
-    """The server's settings, which override the user's own Jupyter configuration."""
+    """The server's settings, which override the user's Jupyter configuration."""
     at = urlsplit(base_url)
     return Config({
         "ServerApp": {

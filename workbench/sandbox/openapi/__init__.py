@@ -1,1 +1,1 @@
-"""The service described: OpenAPI 3.1 from the tables that route, and the pages for people, all of it offline."""
+"""Describes the service: an OpenAPI 3.1 document and pages for people, all usable offline."""

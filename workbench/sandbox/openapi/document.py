@@ -1,6 +1,6 @@
-"""The OpenAPI 3.1 document, from the tables that route and the structs on the wire, with the texts of their fields.
+"""Builds the OpenAPI 3.1 document from the tables of operations and the request and response structs.
 
-`document.toml` has its texts. `examples.json` holds the responses and events of a seeded run, secrets masked; a test
+`document.toml` has its texts. `examples.json` has the responses and events of a seeded run, with secrets masked; a test
 repeats the run and compares.
 """
 
@@ -36,43 +36,43 @@ _TEXT: Final[Schema] = {"type": "string"}
 _GENERIC: Final = re.compile(r"(List|NumberedList|Rows|Page)_(.+)_")
 _ROWS_OF_ANYTHING: Final = "dict_str__typing.Any_"
 _UNREQUESTED: Final = (Event, PlantError)
-"""Structs of bodies that no operation responds with: a webhook's, and the documented error's."""
+"""Structs of bodies that no operation returns: those of webhooks, and the documented error."""
 EXAMPLES: Final = "examples.json"
 _SHAPES_BY_DEFAULT: Final = {operation.id: operation.response for operation in operations.OPERATIONS}
 _SHAPES: Final = {"problem": "Problem", "plain": "PlantError", "envelope": "Envelope"}
-"""Value of the register's `error_format` → the component of an error."""
+"""Value of the register's `error_format` → the name of the error's component."""
 _ALWAYS: Final = ("Request-Id", "Sandbox-Provenance", "Api-Version")
 _EVENTS_OF_RUN: Final = (Gaps().event_types, Gaps().event_payload)
 
 
 @cache
 def parts() -> Schema:
-    """The texts and examples of the description, from `document.toml`."""
+    """The texts and examples of the description; read from `document.toml`."""
     text = files(__package__).joinpath("document.toml").read_text("utf-8")
     return tomllib.loads(text.replace("{version}", API_VERSION).replace("{page}", PAGE))
 
 
 def _in_force(name: str, gaps: Gaps) -> dict[str, Schema]:
-    """Name → part, for the parts of a table of `document.toml` that this register switches on.
+    """The parts in the table `name` of `document.toml` that apply with this register, by their names.
 
-    A part is off if the row of the register in its `needs` has the value `none`.
+    A part does not apply if the row of the register in its `needs` has the value `none`.
     """
     return {key: part for key, part in parts()[name].items() if getattr(gaps, part.get("needs", ""), "") != "none"}
 
 
 @cache
 def examples_of_run() -> dict[str, Schema]:
-    """The responses of the seeded run by operation, and its events by type."""
+    """Examples from a run with a fixed seed: operation id → its response as JSON types, and event type → an event."""
     return msgspec.json.decode(files(__package__).joinpath(EXAMPLES).read_bytes(), type=dict[str, Schema])
 
 
 def offered(gaps: Gaps) -> list[Operation]:
-    """The operations that a sandbox with this register describes: the service's, and its own below `/sandbox`."""
+    """The operations that the description of a sandbox with this register has, including those below `/sandbox`."""
     return [row for row in (*operations.in_force(gaps), *controls.OPERATIONS) if not row.gone]
 
 
 def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
-    """The whole description of a sandbox with this register; `deprecated` are the ids of deprecated operations."""
+    """The description of a sandbox with this register; `deprecated` has the ids of deprecated operations."""
     table = offered(gaps)
     paths: Schema = {}
     for row in table:
@@ -219,7 +219,7 @@ def _described_webhook(happens: str, event_type: str, gaps: Gaps) -> Schema:
 
 
 def _responses(operation: Operation, gaps: Gaps) -> Schema:
-    """The responses of an operation by status: its success, and every refusal that it can respond with."""
+    """The responses of an operation by status: its success, and every error that it can return."""
     # A cursor may name no row.
     is_paged = operation.query is not None and issubclass(operation.query, ListQuery)
     is_limited = gaps.rate_limit != "none" and _counts(operation)
@@ -245,12 +245,12 @@ def _responses(operation: Operation, gaps: Gaps) -> Schema:
 
 
 def _counts(operation: Operation) -> bool:
-    """True if a rate limit counts calls of the operation: those of a merchant with a key."""
+    """True if the rate limit counts calls of the operation: merchants make them with a key."""
     return operation.traced and bool(operation.schemes)
 
 
 def _error_components(gaps: Gaps) -> Schema:
-    """The components of errors in the format in force."""
+    """The components of errors in the format that the register chooses."""
     if gaps.error_format == "plain":
         return {}
     members = {
@@ -306,7 +306,7 @@ def _response(says: str, names: Iterable[str], media_type: str, content: Schema,
 
 
 def _example(operation: str, gaps: Gaps) -> Schema:
-    """The response of an operation in the seeded run; events have the form that the register chooses."""
+    """The response of an operation in the seeded run; events have the format that the register chooses."""
     shown = examples_of_run()[operation]
     if operation not in ("listEvents", "retrieveEvent") or (gaps.event_types, gaps.event_payload) == _EVENTS_OF_RUN:
         return shown
@@ -315,7 +315,7 @@ def _example(operation: str, gaps: Gaps) -> Schema:
 
 
 def _example_event(happens: str, gaps: Gaps) -> Schema:
-    """An event of the seeded run, in the form that the register chooses."""
+    """The event of type `happens` in the seeded run, in the format that the register chooses."""
     shown = examples_of_run()[happens]
     event = msgspec.convert({**shown, "type": TOLD_AS[gaps.event_types][happens]}, Event)
     payload: Schema = msgspec.to_builtins(PAYLOADS[gaps.event_payload](event, shown["data"]["object"]["id"]))
@@ -346,7 +346,7 @@ def _request_components(shapes: Iterable[type[View]], gaps: Gaps) -> dict[str, S
 
 
 def _response_components(table: list[Operation], gaps: Gaps) -> dict[str, Schema]:
-    """The schemas of the bodies of responses and webhooks, by name; a field is required unless it can be unset."""
+    """The schemas of response and webhook bodies, by name; a field is required unless it can be missing."""
     of_lists = {_component_of(row.response): Source(gap="" if row.source == "sandbox" else row.gap) for row in table}
     components, structs = _components([*(row.response for row in table), *_UNREQUESTED]), _structs()
     for name, schema in components.items():
@@ -373,7 +373,7 @@ def _response_components(table: list[Operation], gaps: Gaps) -> dict[str, Schema
 def _query_parameters(shape: type[View], gaps: Gaps) -> Iterator[tuple[str, str, Schema]]:
     """Yields name, text and schema of each parameter of a query.
 
-    No schema allows null: a client leaves a parameter out instead.
+    No schema allows null, since clients omit a parameter instead.
     """
     (schema,) = _components([shape]).values()
     for field in msgspec.structs.fields(shape):
@@ -386,7 +386,7 @@ def _query_parameters(shape: type[View], gaps: Gaps) -> Iterator[tuple[str, str,
 
 
 def _annotated(kind: object, gaps: Gaps) -> tuple[str, Schema]:
-    """The text about a type, and the schema that the type's annotations add."""
+    """The description of a type, and the schema members that its annotations add."""
     says, schema = "", Schema()
     for meta in _metas(kind):
         by_register: Schema = meta.extra["rule"](gaps) if meta.extra else {}
@@ -400,13 +400,13 @@ def _reference_to(name: str) -> Schema:
 
 
 def _component_of(shape: object) -> str:
-    """The name of the component of a response's body."""
+    """The name of the component for the body of a response."""
     (schema,), _ = _described([shape])
     return _component(schema["$ref"])
 
 
 def _marked(schema: Schema, source: Source) -> Schema:
-    """Marks, in place, each field of a component as documented or open; returns the component."""
+    """Marks each field of a component, in place, as documented or open; returns the component."""
     schema["properties"] = {
         field: described | (_documented(source.section) if field in source.shows else _open_in(source.gap))
         for field, described in schema["properties"].items()
@@ -415,24 +415,24 @@ def _marked(schema: Schema, source: Source) -> Schema:
 
 
 def _source_of(operation: Operation) -> Schema:
-    """OpenAPI members that tell where an operation comes from; a documented one may be in several sections."""
+    """OpenAPI members that name the source of an operation; a documented one may have several sections."""
     if operation.source == "sandbox":
         return _open_in("")
     return _open_in(operation.gap) if operation.source == "assumed" else _documented(operation.source)
 
 
 def _documented(section: str) -> Schema:
-    """OpenAPI members of a field or operation that a section of the interface shows, with a link to the section."""
+    """OpenAPI members for a field or operation that a section of the interface shows, with a link to the section."""
     return {"x-provenance": "documented", "x-section": section, "externalDocs": {"url": link_to(section)}}
 
 
 def _open_in(section: str) -> Schema:
-    """OpenAPI members of a field or operation that a section leaves open; for "", of one that no real service has."""
+    """OpenAPI members for a field or operation that a section leaves open; "" marks those that only a sandbox has."""
     return _documented(section) | {"x-provenance": "assumed"} if section else {"x-provenance": "sandbox"}
 
 
 def _structs() -> Mapping[str, type[View]]:
-    """Every struct on the wire by its name."""
+    """Name → struct, for every struct that a request, response or event may have."""
     structs, left = dict[str, type[View]](), [View]
     while left:
         below = left.pop().__subclasses__()
@@ -442,7 +442,7 @@ def _structs() -> Mapping[str, type[View]]:
 
 
 def _components(shapes: Iterable[Any]) -> dict[str, Schema]:
-    """The components of structs, described by docstrings without their margin, which Markdown would take for code."""
+    """The components of structs; their docstrings, without indentation, are the descriptions."""
     _, components = _described(shapes)
     for schema in components.values():
         schema["description"] = cleandoc(schema["description"])
@@ -450,19 +450,19 @@ def _components(shapes: Iterable[Any]) -> dict[str, Schema]:
 
 
 def _described(shapes: Iterable[Any]) -> tuple[tuple[Schema, ...], dict[str, Schema]]:
-    """References to the schemas of structs, and all components; secrets, unknown to msgspec, are texts."""
+    """References to the schemas of structs, and all components; secrets, which msgspec does not know, become texts."""
     return msgspec.json.schema_components(shapes, schema_hook=lambda _: _TEXT, ref_template="{name}")
 
 
 def _component(name: str) -> str:
-    """The name of a struct's component; a list is named for its rows."""
+    """The name of a struct's component; that of a list is derived from its rows."""
     if generic := _GENERIC.fullmatch(name):
         return ("Gap" if generic[2] == _ROWS_OF_ANYTHING else generic[2]) + generic[1]
     return name
 
 
 def _plain_schema(schema: Json) -> Json:
-    """Simplifies a schema: decimals become numbers, a value or null one schema, and references name components."""
+    """The schema, simplified: decimals become numbers, "value or null" is one schema, references name components."""
     if isinstance(schema, list):
         return [_plain_schema(item) for item in schema]
     if not isinstance(schema, dict):
@@ -501,7 +501,7 @@ def _refine(properties: dict[str, Schema], struct: type[View], gaps: Gaps) -> No
 
 
 def _metas(kind: object) -> Iterator[Meta]:
-    """The annotations of a type, in the order in which they are written, or the annotation that `kind` is."""
+    """The annotations of a type in the written order; if `kind` is itself an annotation, only that."""
     if get_origin(kind) in (Union, types.UnionType):
         for argument in get_args(kind):
             yield from _metas(argument)

@@ -1,7 +1,7 @@
-"""Turns Markdown, as far as the workbench's pages use it, into HTML or text for a terminal, without a library.
+"""Turns Markdown into HTML or terminal text without a library, as far as the workbench's pages need.
 
-Headings, paragraphs, flat lists, tables and fenced code; within them code, bold and italic text, links, pictures and
-named places.
+It handles headings, paragraphs, flat lists, tables and fenced code; within them code, bold and italic text, links,
+pictures and anchors.
 """
 
 import re
@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 from workbench.text.render import LONGEST, table, wrapped
 
 Link = Callable[[str], str | None]
-"""Turns the target of a link or picture into its address on the page; None leaves the text without a link."""
+"""A function from the target of a link or picture to its address on the page; None makes it text without a link."""
 
 
 class Document(NamedTuple):
-    """A text as HTML: its first heading apart, and the anchor and title of each heading of the second level."""
+    """A text as HTML: its first heading separately, and the anchor and title of each second-level heading."""
 
     title: str
     html: str
@@ -64,10 +64,10 @@ def rendered(text: str, link: Link) -> Document:
 
 
 def in_lines(text: str, width: int, reached_by: Link) -> str:
-    """The text for a terminal: its tables in columns, other lines wrapped to `width` columns; code stays as it is.
+    """The text for a terminal: tables in columns, other lines wrapped to `width` characters, code unchanged.
 
-    A link is its text, followed by what `reached_by` returns for the link's target, if that is not None. A picture is
-    the text that describes it, and a comment is left out.
+    A link is its text, followed by what `reached_by` returns for its target, unless that is None. A picture is its
+    description, and comments are omitted.
     """
 
     def linked(part: re.Match[str]) -> str:
@@ -91,7 +91,7 @@ def in_lines(text: str, width: int, reached_by: Link) -> str:
 
 
 def _anchor(heading: str) -> str:
-    """The anchor of a heading: one that the heading names itself, else its words as code-hosting sites write them."""
+    """The anchor of a heading: the one that it declares, else its words in the form of code-hosting sites."""
     named = _PLACE.search(heading)
     return named[1] if named else re.sub(r"[^\w -]", "", _plain(heading).lower()).replace(" ", "-")
 
@@ -134,12 +134,12 @@ def _table(text: str, link: Link) -> str:
 
 
 def _heading(scope: str, text: str, link: Link) -> str:
-    """The header cell of a column or a row; for an empty text, an ordinary cell."""
+    """The header cell of a column or a row; an ordinary cell if the text is empty."""
     return f'<th scope="{scope}">{_inline(text, link)}</th>' if text.strip() else "<td></td>"
 
 
 def _inline(text: str, link: Link) -> str:
-    """The text as HTML: code, bold and italic text, links, pictures and named places."""
+    """The text as HTML, with its code, bold and italic text, links, pictures and anchors."""
     return _marked_up(escape(text, quote=False), link)
 
 

@@ -1,6 +1,6 @@
-"""Public pages of the sandbox: its description, pages for people, and the files that these need.
+"""Public pages of the sandbox: the OpenAPI description, pages for people, and the files that the pages load.
 
-The pages load nothing from beyond this machine, and their headers make the browser enforce that.
+The pages load nothing from other machines, and their headers make the browser enforce that.
 """
 
 import hashlib
@@ -45,29 +45,29 @@ _PAGE_HEADERS: Final = {"Content-Security-Policy": _SELF_ALONE, "Cache-Control":
 _ASSET_HEADERS: Final = {"Cache-Control": "public, max-age=31536000, immutable", **_NO_GUESS}
 _GUIDE: Final = "/docs/guide"
 _INDEX: Final = "index"
-"""The page of the documentation that leads to all others."""
+"""The page of the documentation that links to all others."""
 _SERVED_AT: Final = {_INDEX: _GUIDE, "interface": PAGE}
-_GIVEN: Final = {"phone": "+260960000001", "operation_id": "createCharge", "account": "operator:mtn:float",
+_SAMPLE_VALUES: Final = {"phone": "+260960000001", "operation_id": "createCharge", "account": "operator:mtn:float",
                  "Idempotency-Key": "order-1"}  # fmt: skip
-"""Parameter → its value in a sample call, for parameters that are not an id in an example response."""
+"""Parameter → its value in a sample call, for parameters that are not ids in an example response."""
 _CONSOLE: Final[Mapping[str, str]] = {
     ".html": _HTML, ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
 }  # fmt: skip
 _ASSETS: Final = {name: _CONSOLE[name[-4:]] for name in ("mark.svg", "look.css", "page.css", "docs.css")}
-"""File → its media type. Other files are not served."""
+"""Name of a file for pages → its media type. Other files are not served."""
 ONCE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-"""Headers of a response whose URL may contain a code."""
+"""Headers of a response to a URL that may contain a one-time login code, which must not be stored or passed on."""
 
 
 def entrance(request: Request, choices: InForce, status: int = 0) -> Response:
-    """GET /: what this sandbox is; with a `status`, 200 or 403, also a field for the code that opens the console."""
+    """GET /: describes this sandbox; if `status` is 200 or 403, with a field for the code that opens the console."""
     policy = _SELF_ALONE.replace("form-action 'none'", "form-action 'self'")
     page = _html_page("entrance.html", has_door=status > 0, refused=status > HTTPStatus.OK)
     return msgspec.structs.replace(page, status=status or 200, headers={"Content-Security-Policy": policy, **ONCE})
 
 
 def of_console(request: Request, choices: InForce) -> Response:
-    """GET /console/{name} and /console/vendor/{name}: one of the files of the console; without a name, its page.
+    """GET /console/{name} and /console/vendor/{name}: a file of the console; without a name, the console's page.
 
     Raises NotFound: the console has no such file.
     """
@@ -83,7 +83,7 @@ def of_console(request: Request, choices: InForce) -> Response:
 
 
 def openapi(request: Request, choices: InForce) -> Response:
-    """GET /openapi.json: the description of this very sandbox."""
+    """GET /openapi.json: the description of this sandbox with its present settings."""
     return Response(200, JSON, b"", made=partial(_openapi, *choices))
 
 
@@ -93,7 +93,7 @@ def plant_store(request: Request, choices: InForce) -> Response:
 
 
 def docs(request: Request, choices: InForce) -> Response:
-    """GET /docs: each operation of the description, with its schema and the calls to copy."""
+    """GET /docs: the operations of the description, each with its schema and sample calls."""
     host = request.headers.get("Host", "")
     # A sandbox in process, or shown by JupyterLab, has no address that a call from outside reaches.
     base_url = f"http://{host}" if host else IN_PROCESS_URL
@@ -107,7 +107,7 @@ def docs(request: Request, choices: InForce) -> Response:
 
 
 def errors(request: Request, choices: InForce) -> Response:
-    """GET /docs/errors: every code, with an anchor for each, and why money does not move."""
+    """GET /docs/errors: every error code, with an anchor for each, and the reasons why money does not move."""
     return _html_page(
         "errors.html",
         kinds=[(kind, list(rows)) for kind, rows in groupby(CODES.items(), key=lambda item: item[1].kind)],
@@ -120,7 +120,7 @@ def errors(request: Request, choices: InForce) -> Response:
 
 
 def interface(request: Request, choices: InForce) -> Response:
-    """GET /docs/interface: the interface, section by section, with the rows of the register that it leaves open."""
+    """GET /docs/interface: the service's interface by section, with the register's rows on what it leaves open."""
     return Response(200, _HTML, b"", _PAGE_HEADERS, made=partial(_sections_page, *choices))
 
 
@@ -136,7 +136,7 @@ def guide(request: Request, choices: InForce) -> Response:
 
 
 def test_numbers(request: Request, choices: InForce) -> Response:
-    """GET /docs/test-numbers: the numbers on which something happens by itself."""
+    """GET /docs/test-numbers: the phone numbers that trigger a scenario."""
     return _html_page(
         "test_numbers.html",
         numbers=scenarios.TEST_NUMBERS,
@@ -150,7 +150,7 @@ def test_numbers(request: Request, choices: InForce) -> Response:
 
 
 def asset(request: Request, choices: InForce) -> Response:
-    """GET /docs/assets/{name}: one of the files that the pages need.
+    """GET /docs/assets/{name}: a file that the pages load.
 
     Raises NotFound: there is no such file.
     """
@@ -183,12 +183,12 @@ def names() -> tuple[str, ...]:
 
 
 def markdown(name: str) -> str:
-    """A page of the documentation in Markdown; the interface has the register at its defaults."""
+    """A page of the documentation in Markdown; for the page of the interface, with the register at its defaults."""
     return _interface(Gaps()) if name == "interface" else resources.guide()[name].read_text("utf-8")
 
 
 def alone(name: str, *, linked: bool) -> str:
-    """A page of the documentation as HTML in one file; `linked` adds links to the other pages' files beside it."""
+    """A page of the documentation as a single HTML file; with `linked`, it links to the files of the other pages."""
     link = partial(_leads_to, address="{}.html".format) if linked else _leads_to
     return _rendered("guide.html", document=rendered(markdown(name), link), asset=None)
 
@@ -199,10 +199,10 @@ def _served(href: str) -> str | None:
 
 
 def _leads_to(href: str, address: Callable[[str], str] | None = None) -> str | None:
-    """The target of a link or picture on a page of the documentation; None leaves the text without a link.
+    """The target of a link or picture on a page of the documentation; None for text without a link.
 
-    `address` gives another page's address from its name; without `address`, such a link has no target. A place on the
-    same page stays as it is, and a picture becomes a data URL.
+    `address` gives the address of another page by its name; without it, links to other pages have no target. A target
+    on the same page stays unchanged, and a picture becomes a data URL.
     """
     path, sharp, place = href.partition("#")
     name = path.rpartition("/")[2].removesuffix(".md")
@@ -216,7 +216,7 @@ def _leads_to(href: str, address: Callable[[str], str] | None = None) -> str | N
 def _interface(gaps: Gaps, operations: Mapping[str, list[str]] | None = None) -> str:
     """The page of the interface in Markdown.
 
-    `operations` are the ids of operations by section, which the page then names; None leaves them out.
+    `operations` is section → ids of the operations that the page then names; None omits them.
     """
     rows: dict[str, list[dict[str, Any]]] = {}
     for record in gaps.as_records():
@@ -270,7 +270,7 @@ def _operations(described: Schema) -> Iterator[tuple[str, str, Schema]]:
 
 
 def _sample(method: str, path: str, operation: Schema, base_url: str) -> Snippet:
-    """The call of the operation's first example, with the ids that its example response shows."""
+    """A call of the operation by its first example; the call uses the ids in the example response."""
     response = str(examples_of_run()[operation["operationId"]])
     needed = {
         parameter["name"]: parameter["in"] for parameter in operation.get("parameters", ()) if parameter.get("required")
@@ -279,7 +279,7 @@ def _sample(method: str, path: str, operation: Schema, base_url: str) -> Snippet
     for name in needed:
         kind = "req" if name == "request_id" else "[a-z]+"
         identifier = re.search(rf"\b{kind}_[0-9A-Za-z]{{24}}\b", response)
-        given[name] = _GIVEN.get(name) or (identifier[0] if identifier else "")
+        given[name] = _SAMPLE_VALUES.get(name) or (identifier[0] if identifier else "")
     parts = {place: {name: given[name] for name in needed if needed[name] == place} for place in ("query", "header")}
     sent = operation.get("requestBody", {}).get("content", {}).get(JSON, {}).get("examples", {})
     body = next((example["value"] for example in sent.values()), None)
@@ -293,7 +293,7 @@ def _file_content(name: str) -> bytes:
 
 
 def _versioned(name: str) -> str:
-    """The address of a file, which changes with its content, since a browser keeps the file for good."""
+    """The address of a file for pages; it changes with the file's content, since browsers cache the file forever."""
     return f"/docs/assets/{name}?v={hashlib.sha256(_file_content(name)).hexdigest()[:12]}"
 
 

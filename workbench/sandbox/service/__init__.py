@@ -1,6 +1,6 @@
-"""Shared by all operations: the caller, checks of a request's fields, the views of stored objects and their pages.
+"""Used by all operations: the caller, checks of request fields, and the views and pages of stored objects.
 
-Every operation of the service is a function that takes the transaction, the caller, path and body.
+An operation is a function of the transaction, the caller, the path parameters and the body.
 """
 
 import re
@@ -37,7 +37,7 @@ from workbench.sandbox.store.transaction import Filters, R, Table
 
 
 class Cause(NamedTuple):
-    """The merchant's request that caused an event, which the event names; empty if no request caused the event."""
+    """The request of the merchant that caused an event; empty if no request did. The event names the request."""
 
     request_id: str | None = None
     idempotency_key: str | None = None
@@ -48,30 +48,31 @@ BY_ITSELF: Final = Cause()
 
 
 class Caller(NamedTuple):
-    """The credential behind a call: `kind` is secret, publishable, token or nobody."""
+    """The account and the credential behind a call: `kind` is `secret`, `publishable`, `token` or `nobody`."""
 
     kind: str
     account: str
     name: str = ""
-    """The account's name, which customers read in a prompt."""
+    """The account's name, which customers see in the prompt."""
     bearer: str | None = None
     """The access token itself, for the operation that refreshes it."""
     cause: Cause = BY_ITSELF
     scenario: str | None = None
-    """The scenario that the call, or a fault in the script of its number, asks for."""
+    """The scenario that the call requests, or the fault of the service that its number's script asks for."""
     script: StoredScript | None = None
-    """The next answer in the script of the number that is charged."""
+    """The next scenario in the script of the number that is charged."""
     relied: tuple[str, ...] = ()
-    """Rows of the register without which the credential would be refused."""
+    """Rows of the register on which accepting the credential relied."""
 
 
 NOBODY = Caller("nobody", "")
 
 
 class Refused(NamedTuple):
-    """A refusal that a function returns, so that its changes are committed; a raised ApiError undoes all changes.
+    """An error that a function returns instead of raising, so that its changes are committed.
 
-    A declined charge stays, and so does an expired prompt. The return type shows which functions refuse this way.
+    A raised ApiError undoes all changes. A declined charge and an expired prompt must stay recorded. The return type
+    shows which functions return errors.
     """
 
     error: ApiError
@@ -79,22 +80,22 @@ class Refused(NamedTuple):
 
 W = TypeVar("W")
 Query: TypeAlias = ListQuery | NumberedQuery
-"""The query for a page, by the register's `pagination`."""
+"""The query for a page of a list; the register's `pagination` decides which of the two applies."""
 Listed: TypeAlias = List[W] | NumberedList[W]
 V = TypeVar("V", bound=Struct)
 
 
 @cache
 def _shared(shape: type[Struct], kind: type[Struct]) -> tuple[tuple[str, ...], Callable[[Struct], tuple[Any, ...]]]:
-    """The names of the fields that the view `shape` and the stored object `kind` share, and their reader."""
+    """The names of the fields that the view `shape` and the stored object `kind` share, and a function to read them."""
     names = tuple(name for name in shape.__struct_fields__ if name in kind.__struct_fields__)
     return names, attrgetter(*names)
 
 
 def view_of(shape: type[V], stored: Struct, **others: object) -> V:
-    """The view of a stored object: its fields of the same names, `created` in seconds, `failure_message`, and `others`.
+    """The view of a stored object: fields of the same names, `created` in seconds, `failure_message`, and `others`.
 
-    `payments` builds the frequent views of intents and charges by hand, which is twice as quick.
+    `payments` builds the frequent views of intents and charges itself, which is twice as fast.
     """
     names, values = _shared(shape, type(stored))
     fields = dict(zip(names, values(stored), strict=True))
@@ -106,12 +107,12 @@ def view_of(shape: type[V], stored: Struct, **others: object) -> V:
 
 
 def asked_for(equals: dict[str, Filters]) -> dict[str, Filters]:
-    """The filters that a query gives; a filter of None is left out."""
+    """The filters that a query sets; filters of None are omitted."""
     return {name: value for name, value in equals.items() if value is not None}
 
 
 class Resource(NamedTuple, Generic[R, W]):
-    """A kind of object that a merchant retrieves and lists; NotFound has the error code `code`."""
+    """A kind of object that merchants retrieve and list; `code` is the error code if an object is not found."""
 
     name: str
     url: str
@@ -119,23 +120,23 @@ class Resource(NamedTuple, Generic[R, W]):
     view: Callable[[Transaction, R], W]
     code: str
     gone: str = ""
-    """The state of an object that is no longer found."""
+    """The state of objects that count as not found."""
 
     def find(self, tx: Transaction, caller: Caller, key: str, *, param: str = "id") -> R:
-        """The caller's object of this id. Raises NotFound, which names the parameter `param`: there is none."""
+        """The caller's object with this id. Raises NotFound, naming the parameter `param`: there is none."""
         row: Any = self.table(tx).get(key)
         if row is None or row.account != caller.account or (self.gone and row.status == self.gone):
             raise NotFound(f"There is no {self.name} {key[:60]!r}.", code=self.code, param=param)
         return cast("R", row)
 
     def retrieve(self, tx: Transaction, caller: Caller, **path: str) -> W:
-        """The view of the caller's object that the path names. Raises NotFound."""
+        """The view of the caller's object with the id in the path. Raises NotFound."""
         return self.view(tx, self.find(tx, caller, *path.values()))
 
     def page(
         self, tx: Transaction, caller: Caller, also: Sequence[Condition] = (), /, *, query: Query, **equals: Filters
     ) -> Listed[W]:
-        """The page that `query` asks for, of the caller's objects that meet the conditions `also`.
+        """The requested page of the caller's objects that meet the conditions `also`.
 
         `equals` is column → its value; a filter of None is left out. Raises NotFound: a cursor is not the id of an
         object of the caller.
@@ -168,14 +169,14 @@ class Resource(NamedTuple, Generic[R, W]):
 P = ParamSpec("P")
 T = TypeVar("T")
 LIVE_KEY = re.compile(r"(?<![0-9A-Za-z_])[sp]k_live")
-"""The beginning of a live key."""
+"""Matches the beginning of a live key."""
 
 
 class EveryFault:
-    """Collects faults in a block that goes on after a fault, so that a caller learns of all faults at once.
+    """Collects the faults in a block that continues after each fault, so that a caller learns of all faults at once.
 
-    At its end, the block raises the first InvalidRequest, with the fields of all faults in `problems`. Results of
-    `read` are for use after the block.
+    At the end of the block, the first InvalidRequest is raised, with the fields of all faults in `problems`. Use
+    results of `read` only after the block.
     """
 
     def __init__(self) -> None:
@@ -185,7 +186,7 @@ class EveryFault:
         return self
 
     def read(self, value: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of one read; an InvalidRequest waits for the end of the block."""
+        """The result of calling `value`. If it raises InvalidRequest, the end of the `with` block raises this error."""
         try:
             return value(*args, **kwargs)
         except InvalidRequest as fault:
@@ -193,12 +194,12 @@ class EveryFault:
             return cast("T", None)  # never seen: the block raises
 
     def check(self, holds: object, message: str, *, param: str, code: str = "parameter_invalid") -> None:
-        """Add a fault of the field `param`, with this error code, unless the condition `holds`."""
+        """Adds a fault of the field `param` with this error code, unless `holds` is true."""
         if not holds:
             self._faults.append(InvalidRequest(message, code=code, param=param))
 
     def check_type(self, text: str, param: str) -> None:
-        """Add a fault unless the type is mobile_money."""
+        """Adds a fault unless the type is mobile_money."""
         self.check(text == MOBILE_MONEY, f"{param} must be {MOBILE_MONEY!r}, not {text[:40]!r}.", param=param)
 
     def __exit__(self, *raised: object) -> None:
@@ -209,15 +210,15 @@ class EveryFault:
 
 
 def currency_or_kwacha(text: str) -> Currency:
-    """The currency named, or the kwacha for a wrong name, so that the amount beside it can be judged."""
+    """The named currency; for an unknown name the kwacha, so that the amount beside it can still be checked."""
     return ISO_4217.get(text.upper(), ZMW)
 
 
 def read_currency(gaps: Gaps, text: str, documented: Callable[[str], str]) -> Currency:
     """The currency that `text` names.
 
-    `documented` writes a code in the case that the interface shows: `str.upper` or `str.lower`. Raises InvalidRequest:
-    not offered, or in another case while the register's `currency_case` is `strict`.
+    `documented` converts a code to the case that the interface shows: `str.upper` or `str.lower`. Raises
+    InvalidRequest: the currency is not offered, or the case is wrong while the register's `currency_case` is `strict`.
     """
     currency = currency_named(text, OFFERED[gaps.currencies])
     if gaps.currency_case == "strict" and text != documented(text):
@@ -234,18 +235,21 @@ def _in_bounds(gaps: Gaps, money: Money) -> Money:
 
 
 def intent_money(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
-    """The amount of an intent, given in major units. Raises InvalidRequest: not an amount, or out of bounds."""
+    """The amount of an intent, given in major units. Raises InvalidRequest: not a valid amount, or out of bounds."""
     scaled = rounded(amount, currency) if gaps.intent_amount_scale == "half_even" else amount
     return _in_bounds(gaps, money_from_major(scaled, currency))
 
 
 def charge_money(gaps: Gaps, amount: int, currency: Currency) -> Money:
-    """The amount of a charge, given in the unit of charges. Raises InvalidRequest: not an amount, or out of bounds."""
+    """The amount of a charge, given in the unit of charges.
+
+    Raises InvalidRequest: not a valid amount, or out of bounds.
+    """
     return _in_bounds(gaps, money_from_integer(amount, currency, units_minor=unit_minor(gaps, currency.code)))
 
 
 def whole_units(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
-    """Reads the amount of a charge's refund, a whole number in the unit of charges, as money.
+    """The amount of a charge's refund, given as an integer in the unit of charges.
 
     Raises InvalidRequest: not an amount, or not whole.
     """
@@ -258,12 +262,12 @@ def whole_units(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
 
 
 def read_phone(gaps: Gaps, text: str, *, param: str = "phone") -> Msisdn:
-    """The customer's number in the field `param`. Raises InvalidRequest: not a number, or not a wallet's."""
+    """The customer's number in the field `param`. Raises InvalidRequest: no phone number, or one without a wallet."""
     return msisdn_from(text, param=param, zed=gaps.zed_mobile, form=gaps.phone_format)
 
 
 def read_method(gaps: Gaps, method: MobileMoneyMethod) -> tuple[Operator, Msisdn, tuple[str, ...]]:
-    """The operator asked for, the customer's number, and warnings about the two. Raises InvalidRequest: any fault."""
+    """The requested operator, the customer's number, and warnings about the two. Raises InvalidRequest: any fault."""
     details, within = method.mobile_money, "payment_method.mobile_money"
     with EveryFault() as every:
         every.check_type(method.type, "payment_method.type")
@@ -273,7 +277,7 @@ def read_method(gaps: Gaps, method: MobileMoneyMethod) -> tuple[Operator, Msisdn
 
 
 def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple[str, ...]:
-    """A warning if the number is not of the operator `asked` for; empty if it is.
+    """A warning if the number belongs to another operator than `asked`; empty if it does not.
 
     `param` is the field's name in the warning or error. Raises InvalidRequest: the register refuses such a number.
     """
@@ -286,9 +290,9 @@ def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple
 
 
 def amount_warning(gaps: Gaps, money: Money, before_minor: Sequence[int]) -> tuple[str, ...]:
-    """A warning if a charge looks a hundred times too large or small beside earlier charges in its currency.
+    """A warning if a charge is about a hundred times larger or smaller than earlier charges in its currency.
 
-    `before_minor` has the amounts of those charges. Empty without a warning.
+    `before_minor` has the amounts of those charges. Empty if there is nothing to warn of.
     """
     usual = far_from_usual(money.amount_minor, before_minor)
     if usual is None:
@@ -302,7 +306,7 @@ def amount_warning(gaps: Gaps, money: Money, before_minor: Sequence[int]) -> tup
 def check_known(
     asked: Iterable[str], known: Collection[str], says: str, *, param: str, code: str = "parameter_invalid"
 ) -> None:
-    """Raises InvalidRequest, with this `code`, if a name of `asked` is unknown.
+    """Raises InvalidRequest, with this `code`, if a name in `asked` is not in `known`.
 
     `says` stands between the name and the known names in the message.
     """
@@ -312,7 +316,7 @@ def check_known(
 
 
 def whole_ms(seconds: Decimal, most_s: int) -> int:
-    """The milliseconds of `seconds`. Raises InvalidRequest: negative, over `most_s`, or finer than a millisecond."""
+    """The milliseconds in `seconds`. Raises InvalidRequest: negative, over `most_s`, or finer than a millisecond."""
     in_bounds = seconds.is_finite() and 0 <= seconds <= most_s
     if in_bounds and seconds * 1000 == (whole := int(seconds * 1000)):
         return whole
@@ -321,7 +325,7 @@ def whole_ms(seconds: Decimal, most_s: int) -> int:
 
 
 def live_key() -> AuthenticationFailed:
-    """The refusal of a live key."""
+    """The error for a live key."""
     return AuthenticationFailed(
         "This is a live key, and this is the sandbox: nothing live was touched, no money moved.",
         code="live_key_in_sandbox",

@@ -1,4 +1,4 @@
-"""Accounts: API keys are listed masked, created, rolled and revoked; tokens open the sample store of plants."""
+"""API keys are listed masked, created, rolled and revoked; tokens are issued and refreshed, for the store of plants."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,7 +15,7 @@ from workbench.sandbox.store.transaction import secret_digest
 
 LIFETIME_MS: Final = 86_400_000
 _OVERLAP_MS: Final[Mapping[str, int]] = {"at_once": 0, "overlap": 86_400_000}
-"""Value of the register's `key_rotation` → milliseconds that a rolled key still works."""
+"""Value of the register's `key_rotation` → milliseconds for which a rolled key still works."""
 _WRONG_PASSWORD: Final = "wrong"
 
 
@@ -24,12 +24,12 @@ def _ends_ms(tx: Transaction, key: StoredKey) -> int | None:
 
 
 def still_works(tx: Transaction, key: StoredKey) -> bool:
-    """True if a rolled key still works."""
+    """True if a rolled key is still within the time for which it works."""
     return tx.now_ms < (_ends_ms(tx, key) or 0)
 
 
 def _key_view(tx: Transaction, key: StoredKey, value: str | UnsetType = UNSET) -> wire.ApiKey:
-    """A key's view; a new key shows its `value`."""
+    """The view of a key; that of a new key includes its `value`."""
     ends_ms = _ends_ms(tx, key)
     return view_of(wire.ApiKey, key, value=value, works_until=ends_ms // 1000 if ends_ms else UNSET)
 

@@ -1,4 +1,4 @@
-"""Money that a merchant has: pending until it clears, in suspense if it came late, available until it is paid out."""
+"""A merchant's money: pending until it clears, in suspense if it came late, and available until it is paid out."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ _FLOATS: Final = tuple(ledger.FLOAT.name.format(operator=operator) for operator 
 
 
 def expect_clearing(tx: Transaction) -> None:
-    """Schedule the clearing at the coming midnight; if money is cleared at once, clear it now."""
+    """Schedules the clearing at the next midnight; if the register clears money at once, clears it now."""
     if tx.gaps.clearing == "immediate":
         for currency in currencies(tx):
             _clear_currency(tx, currency)
@@ -36,9 +36,9 @@ def expect_clearing(tx: Transaction) -> None:
 
 
 def clear_and_sweep(tx: Transaction) -> bool:
-    """Clear every merchant's pending money, and sweep money received before today from every float; True if any moved.
+    """Clears every merchant's pending money and sweeps money received before today from every float.
 
-    The bank first credits the money that was swept the night before.
+    The bank first credits the money that was swept the night before. True if any money moved.
     """
     moved = False
     for currency in currencies(tx):
@@ -48,16 +48,16 @@ def clear_and_sweep(tx: Transaction) -> bool:
             moved |= _move(tx, "sweep_credited", "swept", swept, words, reference=credit, operator=operator)
         moved |= _clear_currency(tx, currency)
         for operator in EVERY_OPERATOR:
-            held = Money(_of_days_before(tx, ledger.FLOAT, currency, operator=operator), currency)
+            held = Money(_balance_before_today(tx, ledger.FLOAT, currency, operator=operator), currency)
             words, sweep = f"swept from {operator} to the bank", reference("sweep", tx.now_ms, operator=operator)
             moved |= _move(tx, "swept", "swept", held, words, reference=sweep, operator=operator)
     return moved
 
 
 def _move(tx: Transaction, recipe: str, part: str, money: Money, words: str, **more: str) -> bool:
-    """Book `money`, if above zero, as the amount `part` of a recipe; True if booked.
+    """Books `money`, if above zero, as the amount `part` of a recipe; True if booked.
 
-    `words` end the description, after the money; `more` are further arguments of `Transaction.book`.
+    `words` end the description, after the money; `more` has further arguments of `Transaction.book`.
     """
     if money.amount_minor > 0:
         tx.book(recipe, {part: money.amount_minor}, money.currency, f"{money} {words}", **more)
@@ -65,7 +65,7 @@ def _move(tx: Transaction, recipe: str, part: str, money: Money, words: str, **m
 
 
 def currencies(tx: Transaction) -> list[str]:
-    """The codes of the kwacha and of every other currency that operators have held."""
+    """The codes of the kwacha and of all other currencies that operators have held."""
     return [ZMW.code, *(code for code in tx.journal.currencies(_FLOATS) if code != ZMW.code)]
 
 
@@ -80,19 +80,19 @@ def balance_of(
     return net if kind.normal_side == ledger.DEBIT else -net
 
 
-def _of_days_before(tx: Transaction, kind: AccountKind, currency: str, **party: str) -> int:
-    """The balance of an account at the start of the day or now, whichever is less, in minor units.
+def _balance_before_today(tx: Transaction, kind: AccountKind, currency: str, **party: str) -> int:
+    """The balance of an account at the start of the day, or its present balance if that is less, in minor units.
 
-    It is less now if refunds took more than came in.
+    It is less if refunds have exceeded receipts today.
     """
     at_midnight = balance_of(tx, kind, currency, day_start_ms(tx.now_ms), **party)
     return min(at_midnight, balance_of(tx, kind, currency, **party))
 
 
 def _of_two_days_before(tx: Transaction, merchant: str, currency: str) -> int:
-    """A merchant's pending money less the credits of today and yesterday, in minor units; it may be below zero.
+    """A merchant's pending money without the credits of today and yesterday, in minor units; may be negative.
 
-    Debits take the oldest money first.
+    Debits use up the oldest money first.
     """
     account = ledger.MERCHANT_PENDING.name.format(merchant=merchant)
     young = tx.journal.credits_since(account, currency, day_start_ms(tx.now_ms, days_on=-1))
@@ -101,18 +101,18 @@ def _of_two_days_before(tx: Transaction, merchant: str, currency: str) -> int:
 
 _RIPE: Final[Mapping[str, Callable[[Transaction, str, str], int]]] = {
     "immediate": lambda tx, merchant, currency: balance_of(tx, ledger.MERCHANT_PENDING, currency, merchant=merchant),
-    "next_day": lambda tx, merchant, currency: _of_days_before(
+    "next_day": lambda tx, merchant, currency: _balance_before_today(
         tx, ledger.MERCHANT_PENDING, currency, merchant=merchant
     ),
     "t_plus_2": _of_two_days_before,
 }
-"""Value of the register's `clearing` → a merchant's pending money that becomes available now, in minor units."""
+"""Value of the register's `clearing` → a function that gives a merchant's money that clears now, in minor units."""
 
 
 def _clear_currency(tx: Transaction, currency: str) -> bool:
-    """Clear every merchant's pending money in a currency, and take what a merchant owes from the available money.
+    """Clears every merchant's pending money in a currency, and takes debts of merchants from their available money.
 
-    True if any money was moved, or waits for a later night.
+    True if any money moved, or waits for a later night.
     """
     moved = False
     for merchant in (account.id for account in tx.accounts.all(order="id")):
@@ -139,7 +139,7 @@ _AVAILABLE: Final[Mapping[str, str]] = {
     "next_day": "Money received today becomes available at midnight in Lusaka.",
     "t_plus_2": "Money received today becomes available at midnight in Lusaka in two days.",
 }
-"""Value of the register's `clearing` → the hint that says when money becomes available."""
+"""Value of the register's `clearing` → the hint that tells when money becomes available."""
 
 
 def create_payout(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Payout:
@@ -156,7 +156,7 @@ def create_payout(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> w
 
 
 def _request_payout(tx: Transaction, caller: Caller, money: Money, **more: object) -> wire.Payout:
-    """Create a payout of available money, with `more` columns, send its event, and return its view."""
+    """Creates a payout of available money, with the columns `more`, emits its event, and returns its view."""
     payout = tx.payouts.create(account=caller.account, amount_minor=money.amount_minor, currency=money.currency, **more)
     _post_payout(tx, payout, "payout_asked", f"{money} to be paid out")
     expect_clearing(tx)
@@ -164,7 +164,7 @@ def _request_payout(tx: Transaction, caller: Caller, money: Money, **more: objec
 
 
 def request_daily_payouts(tx: Transaction) -> bool:
-    """Request a payout of all available money, if the register makes payouts daily; True if money was available."""
+    """Requests a payout of all available money if the register pays out daily; True if any was available."""
     asked = False
     for account in tx.accounts.all(order="id") if tx.gaps.payouts == "daily" else ():
         for currency in currencies(tx):
@@ -176,7 +176,7 @@ def request_daily_payouts(tx: Transaction) -> bool:
 
 
 def balance(tx: Transaction, caller: Caller) -> wire.Balance:
-    """GET /v1/balance: what is pending, what is available for payouts, and what the merchant owes."""
+    """GET /v1/balance: the merchant's pending money, the money available for payouts, and the merchant's debts."""
 
     def amounts(kind: AccountKind) -> list[wire.Amount]:
         return [
@@ -193,7 +193,7 @@ def balance(tx: Transaction, caller: Caller) -> wire.Balance:
 
 
 def pay_payouts_due(tx: Transaction) -> bool:
-    """Pay, or fail, the payouts that were asked for before today; True if there was any such payout."""
+    """Pays, or fails, the payouts requested before today; True if there were any."""
     midnight_ms = day_start_ms(tx.now_ms)
     due = [payout for payout in tx.payouts.all(status=payments.PENDING) if payout.created_ms < midnight_ms]
     for payout in due:
@@ -209,7 +209,7 @@ def pay_payouts_due(tx: Transaction) -> bool:
 
 
 def return_payout(tx: Transaction, payout_id: str) -> None:
-    """Return a payout to the merchant, as the bank gives it back; does nothing unless the payout is paid."""
+    """Returns a payout to the merchant, as when the bank sends it back; does nothing unless the payout is paid."""
     payout = tx.payouts[payout_id]
     if payout.status == payments.PAID:
         returned = reference("return", tx.now_ms, seq=payout.seq)
@@ -219,7 +219,7 @@ def return_payout(tx: Transaction, payout_id: str) -> None:
 
 
 def returned_payout(tx: Transaction, payout_id: str) -> Payout:
-    """Mark a paid payout as returned, send its event, and return the payout as it was before.
+    """Marks a paid payout as returned and emits its event; returns the payout as it was before.
 
     A return by the bank that is scheduled for later then does nothing. Raises StateConflict: the payout is not paid.
     """
@@ -243,11 +243,11 @@ def _post_payout(tx: Transaction, payout: Payout, recipe: str, description: str,
 
 LATE_STATES: Final = (WAITING, *SETTLED_AS.values())
 _PAID_BEFORE: Final = {WAITING: "waits in suspense", "credited": "was credited to you from suspense"}
-"""State in which the customer has paid → its words in a warning; returned money is no payment."""
+"""State of late money with which the customer has paid → its words in a warning. Returned money does not count."""
 
 
 class Late(NamedTuple):
-    """Late money: the entry that brought it, the attempt that paid it, and the entry that settled it, if any."""
+    """Late money: the entry that booked it, the attempt that it paid, and the entry that settled it; None if open."""
 
     entry: JournalEntry
     charge: Charge
@@ -255,12 +255,12 @@ class Late(NamedTuple):
 
     @property
     def status(self) -> str:
-        """Waiting, credited or returned."""
+        """`waiting`, `credited` or `returned`."""
         return SETTLED_AS[self.settled.kind] if self.settled else WAITING
 
     @property
     def money(self) -> Money:
-        """The gross amount."""
+        """The gross amount of the late money."""
         waits = next(posting for posting in self.entry.postings if posting.code == SUSPENSE.code)
         return Money(waits.amount_minor, waits.currency)
 
@@ -283,12 +283,12 @@ class Late(NamedTuple):
 
 
 def late_money_of(tx: Transaction, payment: str) -> list[Late]:
-    """Late money of all attempts at an intent, or of a charge without an intent; oldest first."""
+    """Late money of all attempts at an intent, or of a charge without an intent, oldest first."""
     return [*_late_money_in(tx, tx.journal.of_payment(payment, (LATE,)))]
 
 
 def balances_in_suspense(tx: Transaction, caller: Caller) -> list[Amount]:
-    """The merchant's late money that waits in suspense: for each currency, the amount in major units."""
+    """The merchant's late money that waits in suspense: one amount in major units for each currency."""
     waits = Counter[str]()
     for late in _of_merchant(tx, caller):
         if late.status == WAITING:
@@ -297,7 +297,7 @@ def balances_in_suspense(tx: Transaction, caller: Caller) -> list[Amount]:
 
 
 def paid_already(tx: Transaction, sums: Iterable[Late]) -> tuple[str, ...]:
-    """A warning for each late sum by which the customer has already paid the intent that is confirmed again.
+    """A warning for each late amount with which the customer has already paid an intent that is confirmed again.
 
     Raises StateConflict: the customer has paid, and the register refuses a further confirmation.
     """
@@ -315,14 +315,14 @@ def paid_already(tx: Transaction, sums: Iterable[Late]) -> tuple[str, ...]:
 
 
 def list_suspense(tx: Transaction, caller: Caller, *, query: SuspenseQuery) -> Rows[Suspense]:
-    """GET /sandbox/suspense: late money of the merchant's customers, oldest first; in one state, if named."""
+    """GET /sandbox/suspense: late money of the merchant's customers, oldest first; optionally only in one state."""
     asked = () if query.status is None else (query.status,)
     service.check_known(asked, LATE_STATES, "is no state of late money; they are", param="status")
     return Rows([late.view for late in _of_merchant(tx, caller) if query.status in {None, late.status}])
 
 
 def emit_settled(tx: Transaction, entry: JournalEntry) -> None:
-    """Send an event that the late money which an entry brought was credited or returned."""
+    """Emits the event that late money, which `entry` booked, was credited or returned."""
     for late in _late_money_in(tx, [entry]):
         emit(tx, BY_ITSELF, late.charge.account, f"suspense.{late.status}", late.view, before={"status": WAITING})
 
@@ -330,7 +330,7 @@ def emit_settled(tx: Transaction, entry: JournalEntry) -> None:
 def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
     """The attempt that an entry about a payment concerns, or None.
 
-    Of several attempts at an intent, the entry's reference names the attempt; else the paid attempt is meant.
+    If an intent has several attempts, the entry's reference identifies the attempt; otherwise it is the paid one.
     """
     tried = tx.charges.all(payment_intent=entry.payment) or tx.charges.all(id=entry.payment)
     known = (
@@ -343,7 +343,7 @@ def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
 
 
 def late_money_named(tx: Transaction, caller: Caller, item: str) -> Late:
-    """The caller's late money of an entry, a charge or an intent: the sum that waits, else the last that came.
+    """The caller's late money with the id of an entry, charge or intent: the amount that waits, else the latest one.
 
     Raises NotFound: the caller has no such late money. Raises StateConflict: several late sums wait.
     """
@@ -370,7 +370,7 @@ def _of_merchant(tx: Transaction, caller: Caller) -> Iterator[Late]:
 
 
 def _late_money_in(tx: Transaction, entries: Iterable[JournalEntry]) -> Iterator[Late]:
-    """Yields the late money that entries brought, without reversed entries."""
+    """Yields the late money that these entries booked, except for reversed entries."""
     for entry in entries:
         answers = {answer.kind: answer for answer in tx.journal.answers_to(entry.id)}
         charge = charge_of(tx, entry)

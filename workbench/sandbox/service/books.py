@@ -1,4 +1,4 @@
-"""Reads the ledger page by page, and settles its differences from a statement with ordinary entries."""
+"""Reads the ledger page by page, and settles its differences from a statement by posting ordinary entries."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,13 +25,13 @@ _OF_CUSTOMERS: Final = ("funds_secured", ledger.LATE, "refund_asked", "refund_se
 """Kinds of entries that move a customer's money, unlike the bank's entries about the same payment."""
 _REVERSED, _REPOSTED, _RETURNED = "reversed", "reposted", "payout_returned"
 _UNDONE_BY: Final = (*SETTLED_AS, _RETURNED)
-"""Recipes that settle a whole entry: afterwards the entry can be reposted, but neither settled nor reversed."""
+"""Recipes that settle a whole entry: after one, the entry can be reposted, but not settled again or reversed."""
 _SHARED: Final = {ledger.WRITE_OFF.name, ledger.ROUNDING.name}
-"""Accounts that settlements of every account are posted to."""
+"""Accounts to which settlements of every account are posted."""
 
 
 def accounts(tx: Transaction, caller: Caller, *, query: BalancesQuery) -> Rows[wire.LedgerAccount]:
-    """GET /sandbox/ledger/accounts: every account with postings, with its sums in minor units.
+    """GET /sandbox/ledger/accounts: all accounts with postings, with their sums in minor units.
 
     With `as_of` and `known_at`, only what had occurred and been recorded by then counts.
     Raises InvalidRequest: one of them is not a moment with its zone.
@@ -42,12 +42,12 @@ def accounts(tx: Transaction, caller: Caller, *, query: BalancesQuery) -> Rows[w
 
 
 def entries(tx: Transaction, caller: Caller, *, query: wire.EntriesQuery) -> Page[wire.LedgerEntry]:
-    """GET /sandbox/ledger/entries: the entries, oldest first, a page of them or all."""
+    """GET /sandbox/ledger/entries: the entries, oldest first; all of them or a page."""
     return _cut_page(tx.journal.page(query.after), query.limit, partial(_rows_of_entry, wire.LedgerEntry))
 
 
 def postings(tx: Transaction, caller: Caller, *, query: wire.EntriesQuery) -> Page[wire.LedgerPosting]:
-    """GET /sandbox/ledger/postings: the postings in the order of their entries, by page or all."""
+    """GET /sandbox/ledger/postings: the postings in the order of their entries; all of them or a page."""
 
     def rows(entry: JournalEntry) -> Iterator[wire.LedgerPosting]:
         lines = ({"line": line, **asdict(posting)} for line, posting in enumerate(entry.postings, start=1))
@@ -59,7 +59,7 @@ def postings(tx: Transaction, caller: Caller, *, query: wire.EntriesQuery) -> Pa
 def movements(tx: Transaction, caller: Caller, *, query: wire.MovementsQuery) -> Page[wire.LedgerMovement]:
     """GET /sandbox/ledger/movements: the movements of some accounts, as a statement shows them.
 
-    In the order of the entries, by page or all.
+    They are in the order of the entries; all of them or a page.
     """
     filters = list(TRACKED if query.account is None else dict.fromkeys(query.account.split(",")))
 
@@ -78,7 +78,7 @@ def movements(tx: Transaction, caller: Caller, *, query: wire.MovementsQuery) ->
 
 
 def verify(tx: Transaction, caller: Caller) -> wire.LedgerVerified:
-    """GET /sandbox/ledger/verify: check the chain of entries from the first, and return its head."""
+    """GET /sandbox/ledger/verify: check the chain of entries, and return the number and the hash of the last entry."""
     try:
         number, head = tx.journal.verify()
     except LedgerRefused as error:
@@ -87,15 +87,15 @@ def verify(tx: Transaction, caller: Caller) -> wire.LedgerVerified:
 
 
 def _cut_page(found: Iterator[JournalEntry], limit: int | None, rows: Callable[[JournalEntry], Iterable[R]]) -> Page[R]:
-    """The rows of at most `limit` entries, or of all for None, and whether more entries follow."""
+    """The rows of at most `limit` entries (None: of all), and True if more entries follow."""
     shown = list(itertools.islice(found, limit))
     return Page([row for entry in shown for row in rows(entry)], has_more=next(found, None) is not None)
 
 
 def _rows_of_entry(shape: type[R], entry: JournalEntry, parts: Iterable[Mapping[str, Any]] = ({},)) -> Iterator[R]:
-    """Yields a `shape` for each of `parts`, by default for the entry as a whole.
+    """Yields a struct of type `shape` for each of `parts`; by default one for the entry as a whole.
 
-    Each field of the shape comes from the part, or else from the entry.
+    Each field comes from the part or, if the part lacks it, from the entry.
     """
     whole = {
         **asdict(entry),
@@ -110,7 +110,7 @@ def _rows_of_entry(shape: type[R], entry: JournalEntry, parts: Iterable[Mapping[
 
 
 def _phone_of(tx: Transaction, entry: JournalEntry) -> str | None:
-    """The masked number of the customer whom an entry is about; None without a customer."""
+    """The masked number of the customer whom an entry concerns; None if it concerns none."""
     # Go back to the first of a line of reversals and settlements.
     while before := entry.reverses or entry.settles:
         entry = tx.journal[before]
@@ -119,7 +119,7 @@ def _phone_of(tx: Transaction, entry: JournalEntry) -> str | None:
 
 
 def _state_of(tx: Transaction, entry: JournalEntry) -> str:
-    """The state of an entry: `in_suspense` for late money that is neither settled nor reversed, else `posted`."""
+    """The state of an entry: `in_suspense` if it is late money that is neither settled nor reversed, else `posted`."""
     if entry.kind != ledger.LATE:
         return ledger.POSTED
     answered = any(answer.reverses or answer.kind in SETTLED_AS for answer in tx.journal.answers_to(entry.id))
@@ -144,7 +144,7 @@ def repeat(tx: Transaction, caller: Caller, *, entry_id: str) -> wire.LedgerEntr
 
 
 def settle(tx: Transaction, caller: Caller, body: wire.Settle) -> wire.LedgerEntry:
-    """POST /sandbox/ledger/entries: settle a difference from a statement with an ordinary entry.
+    """POST /sandbox/ledger/entries: settle a difference from a statement by posting an ordinary entry.
 
     The recipe decides what is posted. The new entry can be reversed like any other.
     Raises InvalidRequest: no such recipe, account or moment, or an amount or field that the recipe does not
@@ -157,9 +157,9 @@ def settle(tx: Transaction, caller: Caller, body: wire.Settle) -> wire.LedgerEnt
 def settle_suspense(tx: Transaction, caller: Caller, body: wire.SettleSuspense, *, item: str) -> Suspense:
     """POST /sandbox/suspense/{item}/settle: credit late money to the merchant, or return it to the customer.
 
-    The merchant is credited the money less the usual fee; returned money is a movement of the operator.
-    Raises InvalidRequest: `how` is neither of the two. Raises NotFound: no late money has this id. Raises
-    StateConflict: the money was settled before, or several late sums wait.
+    The merchant is credited with the money less the usual fee. Money that is returned moves out of the operator's
+    float. Raises InvalidRequest: `how` is neither of the two. Raises NotFound: no late money has this id. Raises
+    StateConflict: the money is already settled, or several late amounts wait.
     """
     check_known([body.how], wire.SETTLED_BY, "is no way to settle late money; they are", param="how")
     late = balances.late_money_named(tx, caller, item)
@@ -281,11 +281,11 @@ def _check_moment(tx: Transaction, occurred_ms: int, first_ms: int | None) -> No
 
 
 Made = tuple[tuple[Posting, ...], str | None]
-"""The postings of an entry that settles another entry, and the operator's or the bank's id of the movement."""
+"""The postings of an entry that settles another entry, and the operator's or the bank's id for the movement."""
 
 
 def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> Made:
-    """Postings of late money to the merchant, less a payment's fee, or back to the customer, with the operator's id."""
+    """Postings that credit late money to the merchant, less a payment's fee, or return it; and the operator's id."""
     late = next(posting for posting in entry.postings if posting.code == ledger.SUSPENSE.code)
     operator = late.account.removeprefix(ledger.SUSPENSE.name.format(operator=""))
     charge = balances.charge_of(tx, entry)
@@ -301,7 +301,7 @@ def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> Made:
 
 
 def _from_bank(tx: Transaction, entry: JournalEntry) -> Made:
-    """Marks a payout that the bank never made as returned.
+    """Marks the payout of an entry as returned, since the bank never made it.
 
     Returns the postings that make its money available again, and the entry's external reference.
     """
@@ -317,4 +317,4 @@ _MADE: Final[Mapping[str, Callable[[Transaction, JournalEntry], Made]]] = {
     "suspense_returned": lambda tx, entry: _out_of_suspense(tx, entry, "suspense_returned"),
     _RETURNED: _from_bank,
 }
-"""Recipe → the function that makes the settling postings and their id; `_from_bank` also changes its payout."""
+"""Recipe → the function that makes the settling postings and their id; `_from_bank` also changes the payout."""

@@ -1,4 +1,4 @@
-"""Handsets and operators: a phone's screen, the answers entered on it and its messages; scripts and outages."""
+"""Handsets and operators: a phone's screen and messages, inputs on it, scripts of scenarios, and outages."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -19,12 +19,12 @@ from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.rows import StoredOutage
 
 _LATEST = 200
-"""The number of newest prompts among which `list_phones` looks for handsets."""
+"""The number of latest prompts from which `list_phones` takes the handsets."""
 _REFUND_SENT, _LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
 
 
 def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset:
-    """GET /sandbox/phones/{phone}: what a customer's phone shows."""
+    """GET /sandbox/phones/{phone}: the screen of a customer's phone."""
     number = read_phone(tx.gaps, phone)
     return _handset(number, _sessions(tx, number))
 
@@ -53,14 +53,14 @@ def cancel(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset | Ref
 
 
 def ignore(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset | Refused:
-    """POST /sandbox/phones/{phone}/ignore: the customer puts the phone away."""
+    """POST /sandbox/phones/{phone}/ignore: the customer ignores the prompt."""
     return _pressed(tx, phone, partial(payments.press, given="ignore"))
 
 
 def _pressed(
     tx: Transaction, phone: str, press: Callable[[Transaction, Cause, UssdSession], UssdSession]
 ) -> wire.Handset | Refused:
-    """The handset after `press` answered its open prompt; Refused if the prompt had expired.
+    """The handset after `press` has applied an input to its open prompt; Refused if the prompt had expired.
 
     Raises StateConflict: no prompt is open.
     """
@@ -80,14 +80,14 @@ def _pressed(
 
 
 def _sessions(tx: Transaction, number: Msisdn) -> list[UssdSession]:
-    """The prompts that have not ended, oldest first, ignored prompts too; without any, the prompt that ended last."""
+    """The open prompts of a number, oldest first, including ignored ones; if none is open, the last one to end."""
     waiting = tx.sessions.all(phone=number.e164, ended_seq=None, screen=ussd.SHOWN)
     last = None if waiting else tx.sessions.first("ended_seq DESC", phone=number.e164, screen=ussd.SHOWN)
     return [last] if last else waiting
 
 
 def _handset(number: Msisdn, sessions: Sequence[UssdSession]) -> wire.Handset:
-    """The handset of a number: it shows the first open prompt of `sessions`, else the first session's last screen.
+    """The handset of a number; it shows the first open prompt among `sessions`, else the last screen of the first one.
 
     Without sessions the handset is idle.
     """
@@ -123,9 +123,10 @@ def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> Rows[wire.M
 
 
 def _returns(tx: Transaction, session: UssdSession, charge: Charge, known_as: str) -> Iterator[Receipt]:
-    """Yields receipts for money of one attempt that came back to the wallet: refunds, and late money that was returned.
+    """Yields receipts for money of one attempt that was returned to the wallet: refunds, and late money.
 
-    `known_as` is the operator's reference of the attempt, which tells its late money from that of other attempts.
+    `known_as` is the operator's reference of the attempt, which distinguishes its late money from that of other
+    attempts.
     """
     for entry in tx.journal.of_payment(charge.payment_intent or charge.id, (_REFUND_SENT, _LATE_MONEY_RETURNED)):
         is_late_money = entry.settles and tx.journal[entry.settles].external_reference == known_as

@@ -1,4 +1,4 @@
-"""Payments: intents in two calls and charges in one, and each attempt from its prompt to its outcome."""
+"""Payments: intents, made and confirmed in two calls, and direct charges; each attempt, from prompt to outcome."""
 
 import hmac
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def _open_prompt(tx: Transaction, intent: PaymentIntent) -> UssdSession | None:
 def _intent_view(
     tx: Transaction, intent: PaymentIntent, prompt: UssdSession | None = None, late: Sequence[Late] = ()
 ) -> wire.PaymentIntent:
-    """An intent's view; `prompt` is the open prompt, `late` the late money of the intent."""
+    """The view of an intent; `prompt` is its open prompt, `late` its late money."""
     if tx.gaps.intent_fields == "minimal":
         return wire.PaymentIntent(
             id=intent.id, client_secret=intent.client_secret, status=intent.status, object=UNSET, livemode=UNSET
@@ -77,7 +77,7 @@ def _intent_view(
 
 
 def charge_view(tx: Transaction, stored: Charge, late: Sequence[Late] = ()) -> wire.Charge:
-    """A charge's view; of the late money in `late`, only this charge's is shown."""
+    """The view of a charge; of the late money in `late`, it shows only this charge's."""
     moved, code = stored.channel if tx.gaps.channel_and_provider == "equal" else stored.provider, stored.failure_code
     return wire.Charge(
         id=stored.id,
@@ -101,7 +101,10 @@ def charge_view(tx: Transaction, stored: Charge, late: Sequence[Late] = ()) -> w
 
 
 def in_units(money: Money, gaps: Gaps) -> int | Decimal:
-    """An amount as an integer in the unit of charges, or as a decimal in major units if a part of a unit remains."""
+    """An amount in the unit that the register gives to charges: an integer.
+
+    An amount that is no whole number of this unit is a decimal in major units.
+    """
     whole, rest = divmod(money.amount_minor, payments.unit_minor(gaps, money.currency))
     return money.major if rest else whole
 
@@ -177,7 +180,7 @@ def confirm_intent(
 def cancel_intent(
     tx: Transaction, caller: Caller, body: wire.CancelPaymentIntent, *, intent_id: str
 ) -> wire.PaymentIntent:
-    """POST /v1/payment_intents/{intent_id}/cancel: cancel an intent, and withdraw an open prompt."""
+    """POST /v1/payment_intents/{intent_id}/cancel: cancel an intent; an open prompt is withdrawn."""
     intent = INTENTS.find(tx, caller, intent_id)
     status = _checked_status(tx, intent, "cancel")
     if prompt := _open_prompt(tx, intent):
@@ -219,7 +222,7 @@ def _checked_status(tx: Transaction, intent: PaymentIntent, event: str) -> str:
 
 
 def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Charge | Refused:
-    """POST /v1/charges: charge a wallet; by default, the outcome is in the response."""
+    """POST /v1/charges: charge a wallet; by default, the response has the outcome."""
     with service.EveryFault() as every:
         every.read(service.read_currency, tx.gaps, body.currency, str.lower)
         money = every.read(service.charge_money, tx.gaps, body.amount, service.currency_or_kwacha(body.currency))
@@ -250,9 +253,9 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
 def _begin(
     tx: Transaction, caller: Caller, asked: Operator, phone: Msisdn, money: Money, words: str | None, **columns: object
 ) -> tuple[Charge, UssdSession]:
-    """Begin an attempt: store the charge, hold its amount, send the prompt, and schedule the prompt's time-out.
+    """Begins an attempt: stores the charge, holds its amount, sends the prompt, and schedules the prompt's time-out.
 
-    `asked` is the operator that the merchant named. The prompt shows `words`, or no text for None. `columns` are more
+    `asked` is the operator that the merchant named. The prompt shows `words`; None for no text. `columns` has further
     columns of the charge.
     """
     charge = tx.charges.create(
@@ -308,9 +311,9 @@ def _scenario_for(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn
 
 
 def _number_of(tx: Transaction, charge: Charge) -> int:
-    """The number of an attempt at its intent; without an intent, among the charges with this phone and reference.
+    """The number of an attempt at its intent; for a direct charge, among the charges with this phone and reference.
 
-    Intents that end with their first attempt are counted together, by phone and description.
+    Attempts at intents that end with their first attempt are counted together, by phone and description.
     """
     intent = _intent_of(tx, charge)
     if intent is None:
@@ -324,10 +327,10 @@ def _number_of(tx: Transaction, charge: Charge) -> int:
 
 
 def with_script(tx: Transaction, caller: Caller, number: str) -> Caller:
-    """The caller with the next scenario of the number's script, if there is one.
+    """The caller, with the next scenario in the number's script if there is one.
 
-    A fault of the service becomes the call's own scenario and is used up, unless the call names a scenario, the
-    register takes failures from the header only, or the operator is down.
+    If it is a fault of the service, it becomes the scenario of the call and is used up; not if the call names a
+    scenario itself, the register takes failures only from the header, or the operator is down.
     """
     number = e164_of(number) if tx.gaps.phone_format == "national" else number
     script = tx.scripts.first(order="seq", phone=number)
@@ -353,7 +356,7 @@ def _let_act(tx: Transaction, session: UssdSession) -> None:
 
 
 def act(tx: Transaction, cause: Cause, session: UssdSession) -> None:
-    """Give the answers of the session's scenario, through the same functions as a person's inputs."""
+    """Applies the inputs of the session's scenario, with the same functions as a person's inputs."""
     if session.screen == ussd.UNSENT:
         press(tx, cause, session, "reject")
         return
@@ -365,9 +368,9 @@ def act(tx: Transaction, cause: Cause, session: UssdSession) -> None:
 
 
 def enter_pin(tx: Transaction, cause: Cause, session: UssdSession, text: str) -> UssdSession:
-    """Enter a PIN on the handset: approve, count a wrong try or fail the attempt; returns the changed session.
+    """Enters a PIN on the handset: approves, counts a wrong PIN or fails the attempt; returns the changed session.
 
-    The PIN is not stored. Raises InvalidRequest: not as many digits as the operator's PINs have.
+    The PIN is not stored. Raises InvalidRequest: its number of digits is not that of the operator's PINs.
     """
     ussd.check_pin(text, operator_of(session.phone).pin_length)
     given = ussd.judged_pin(session, right=text == scenarios.SANDBOX_PIN, refusal=SCENARIOS[session.scenario].refusal)
@@ -375,11 +378,11 @@ def enter_pin(tx: Transaction, cause: Cause, session: UssdSession, text: str) ->
 
 
 def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, shown: str | None = None) -> UssdSession:
-    """Apply an input to a session, its charge and its intent; returns the changed session.
+    """Applies an input to a session, its charge and its intent; returns the changed session.
 
-    Inputs are a judged PIN (see `ussd.judged_pin`), `cancel` or `ignore` by the customer, `timeout` by the clock,
-    `reject` by the operator and `withdraw` by the service. The stored screen has `shown` in place of the input, to hide
-    a PIN; None stores the input.
+    An input is a PIN that was judged (see `ussd.judged_pin`), `cancel` or `ignore` by the customer, `timeout` by the
+    clock, `reject` by the operator or `withdraw` by the service. The stored screen shows `shown` instead of the input,
+    to hide a PIN; with None it shows the input.
     """
     scenario = SCENARIOS[session.scenario]
     refused = given == "right_pin_refused" and scenario.refusal
@@ -411,7 +414,7 @@ def _show(tx: Transaction, session: UssdSession, pressed: str | None) -> None:
 
 
 def secure_funds(tx: Transaction, cause: Cause, charge: Charge, *, moved_ms: int | None = None) -> None:
-    """Post the money that the operator confirms for a pending charge, moved at `moved_ms` or, for None, now.
+    """Posts the money of a pending charge that the operator has confirmed, moved at `moved_ms` (None: now).
 
     A second confirmation changes nothing.
     """
@@ -424,7 +427,7 @@ def secure_funds(tx: Transaction, cause: Cause, charge: Charge, *, moved_ms: int
 
 
 def _fail(tx: Transaction, cause: Cause, charge: Charge, code: str) -> None:
-    """Fail an attempt with the failure `code`, and move its intent; a canceled intent stays canceled."""
+    """Fails an attempt with the failure `code`, and changes its intent's status; a canceled intent stays canceled."""
     _hold(tx, charge, "ended")
     ended = "prompt_expired" if code == scenarios.TIMEOUT else "attempt_failed"
     _move_charge(tx, cause, charge, ended, "charge.failed", failure_code=code)
@@ -433,10 +436,10 @@ def _fail(tx: Transaction, cause: Cause, charge: Charge, code: str) -> None:
 
 
 def money_comes_late(tx: Transaction, session: UssdSession) -> None:
-    """Record the customer's approval, and the money, that reach the operator after the prompt has expired.
+    """Records that the customer's approval, and the money, reached the operator after the prompt had expired.
 
-    The money pays the attempt, unless something else has paid its intent, or the intent was canceled: then the money
-    waits in suspense, and the payment stays as it is.
+    The money pays the attempt. But if its intent is already paid or canceled, the money waits in suspense and the
+    payment does not change.
     """
     charge = tx.charges[session.charge]
     session = ussd.after(session, "late_pin")
@@ -459,7 +462,7 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
 
 
 def _pay_late(tx: Transaction, charge: Charge, intent: PaymentIntent | None) -> None:
-    """Pay a failed attempt with its late money, and withdraw another open prompt for the same intent."""
+    """Marks a failed attempt as paid by its late money, and withdraws another open prompt of the same intent."""
     warnings = (*charge.warnings, "The money came after its prompt had expired.")
     if intent and (other := _open_prompt(tx, intent)):
         press(tx, BY_ITSELF, other, "withdraw")
@@ -487,9 +490,9 @@ def _change_intent(
     /,
     **changes: object,
 ) -> wire.PaymentIntent:
-    """Change an intent, its status among the `changes`, and send an event of `event_type`; returns the intent's view.
+    """Changes fields of an intent, its status included, and emits an event of `event_type`; returns the intent's view.
 
-    The view shows the open `prompt`, if any, and `late`, the intent's late money, which is looked up for None.
+    The view shows `prompt`, the open prompt if there is one, and `late`, the intent's late money; None looks it up.
     """
     late = _late_money(tx, intent.id) if late is None else late
     shown = _intent_view(tx, tx.intents.put(intent, **changes), prompt, late)
@@ -516,7 +519,7 @@ def _move_charge(
 def post(
     tx: Transaction, charge: Charge, recipe: str, amounts: dict[str, int], description: str, known_as: str | None = None
 ) -> JournalEntry:
-    """Append a recipe's entry about a charge, for its merchant and operator; `amounts` are minor units.
+    """Appends an entry about a charge to the ledger, by a recipe; `amounts` is name in the recipe → minor units.
 
     `known_as` is the id by which the operator or the bank knows the movement.
     """
@@ -525,7 +528,7 @@ def post(
 
 
 def _post_secured(tx: Transaction, charge: Charge, moved_ms: int) -> None:
-    """Post the money of an attempt, moved at `moved_ms` (since 1970), to its merchant, less the fees."""
+    """Posts the money of an attempt, moved at `moved_ms` (milliseconds since 1970), to its merchant, less the fees."""
     fees = payments.fees_of(charge.amount_minor, tx.gaps, charge.currency)
     amounts = {
         "gross": charge.amount_minor,
@@ -542,7 +545,7 @@ REFUND_SENT = "refund_sent"
 
 
 def _refund_view(tx: Transaction, stored: Refund) -> wire.Refund:
-    """A refund's view; the amount is in the unit of the intent or of the charge that the request named."""
+    """The view of a refund; its amount is in the unit of the intent or charge that the request named."""
     if stored.of_intent:
         return view_of(wire.Refund, stored, amount=stored.money.major)
     amount = Decimal(in_units(stored.money, tx.gaps))
@@ -585,12 +588,12 @@ def create_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> w
 
 
 def list_refunds(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -> Listed[wire.Refund]:
-    """GET /v1/refunds: the refunds, newest first; of one charge, if named."""
+    """GET /v1/refunds: the refunds, newest first; optionally only those of one charge."""
     return REFUNDS.page(tx, caller, query=query, charge=query.charge)
 
 
 def send_refund(tx: Transaction, refund_id: str) -> None:
-    """Complete a refund that the operator has sent to the wallet, or fail it as its scenario says."""
+    """Completes a refund, as the operator sends it to the wallet; or fails it, if its scenario says so."""
     refund = tx.refunds[refund_id]
     charge = tx.charges[refund.charge]
     if refund.scenario is not None:
@@ -637,7 +640,7 @@ def _charge_to_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) 
 
 
 def _amount_to_refund(tx: Transaction, charge: Charge, body: wire.CreateRefund) -> int:
-    """The minor units to refund: the body's amount, in the unit of its intent or charge, or else all that is left.
+    """The minor units to refund: the body's amount, in the unit of its intent or charge; by default all that is left.
 
     Raises StateConflict: nothing is left. Raises InvalidRequest: not an amount, or more than is left.
     """
@@ -659,7 +662,7 @@ def _amount_to_refund(tx: Transaction, charge: Charge, body: wire.CreateRefund) 
 
 
 def _fee_returned(tx: Transaction, charge: Charge, amount_minor: int) -> int:
-    """The part of the fee to return with a refund of `amount_minor`, beyond the parts already returned; minor units."""
+    """The fee to return with a refund of `amount_minor`, less what earlier refunds returned, in minor units."""
     secured = next(tx.journal.of_payment(charge.payment_intent or charge.id, ("funds_secured",)))
     stand = [refund for refund in tx.refunds.all(charge=charge.id) if refund.status != payments.FAILED]
     return payments.fee_returned(
@@ -675,10 +678,10 @@ def _fee_in(entry: JournalEntry) -> int:
 
 
 def top_up(tx: Transaction, charge: Charge, amount_minor: int, seq: int) -> None:
-    """Give an operator the money to pay out `amount_minor`.
+    """Provides an operator's float with the money to pay out `amount_minor`.
 
-    A sweep on its way to the bank is called back, and the bank pays in the rest. `seq` is the place, in the order of
-    all that happens, of the refund or late money to pay; the ids of these movements are made from it.
+    First, a sweep that is on its way to the bank is called back; the bank pays in the rest. `seq` is that of the refund
+    or late money to pay; the ids of these movements are derived from it.
     """
     held, on_its_way = (
         max(0, balances.balance_of(tx, kind, charge.currency, operator=charge.provider))

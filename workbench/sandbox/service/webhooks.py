@@ -1,4 +1,4 @@
-"""Webhooks: endpoints, events, deliveries and replays; an event is written in the commit of what happened."""
+"""Webhooks: endpoints, events, deliveries and replays; an event is stored in the same commit as what it reports."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -28,27 +28,27 @@ from workbench.sandbox.store.transaction import DELIVER
 
 DROP = "drop"
 KEPT_MS: Final = 30 * 86_400_000
-"""Milliseconds that a dead letter is kept before it is dropped."""
+"""Milliseconds for which a dead letter is kept, before it is dropped."""
 HELD_BACK_MS: Final = 10_000
-"""Milliseconds by which a delivery that is to arrive out of order is delayed."""
+"""Milliseconds by which a delivery is delayed so that it arrives out of order."""
 LATE_MS: Final = 30_000
 _MOST_DIGITS: Final = 9
-"""The most digits of a Retry-After: thirty years of seconds. Longer numbers are ignored."""
+"""The most digits of a Retry-After in seconds, which are thirty years; longer numbers are ignored."""
 OVERLAP_MS: Final = 86_400_000
-"""Milliseconds after a roll during which the old secrets sign as well."""
+"""Milliseconds after a roll during which messages are signed with the old secret too."""
 _FOUND: Final = (webhooks.ENABLED, webhooks.DISABLED)
 _DELIVERY_STATES: Final = (webhooks.PENDING, webhooks.DELIVERED, webhooks.DEAD_LETTER)
 S = TypeVar("S", PaymentIntent, Charge, Refund, Payout, Suspense, wire.WebhookEndpoint)
-"""An object that events are about."""
+"""The type of an object that events are about."""
 
 
 def emit(
     tx: Transaction, cause: Cause, account: str, happens: str, shown: S, *, before: dict[str, Any] | None = None
 ) -> S:
-    """Record what `happens` to `shown` as an event, if the register has a type for it, and return `shown`.
+    """Stores the event that `happens` to the object `shown`, if the register has a type for it; returns `shown`.
 
-    `before` has the values before the change. The event goes to every endpoint of the account that takes its type, so
-    it holds no client secret.
+    `before` has the values of changed fields before the change. The event goes to every endpoint of the account whose
+    filters take its type, so it must not contain a client secret.
     """
     event_type = webhooks.TOLD_AS[tx.gaps.event_types].get(happens)
     if event_type is None:
@@ -67,19 +67,19 @@ def emit(
     )
     body = to_json(PAYLOADS[tx.gaps.event_payload](event, shown.id)).decode()
     stored = tx.events.create(id=event_id, account=account, type=event_type, object_id=shown.id, body=body)
-    for endpoint in _takers(tx, stored):
+    for endpoint in _receiving_endpoints(tx, stored):
         _deliver(tx, stored, endpoint)
     return shown
 
 
-def _takers(tx: Transaction, event: StoredEvent) -> list[Endpoint]:
-    """The enabled endpoints of an event's account whose filters take its type."""
+def _receiving_endpoints(tx: Transaction, event: StoredEvent) -> list[Endpoint]:
+    """The enabled endpoints of the event's account whose filters accept its type."""
     enabled = tx.endpoints.all(account=event.account, status=webhooks.ENABLED)
     return [endpoint for endpoint in enabled if webhooks.takes(endpoint.enabled_events, event.type)]
 
 
 def _cloud_event(event: wire.Event, subject: str) -> wire.CloudEvent:
-    """An event as CloudEvents 1.0; other members of the envelope become extensions, left out if null."""
+    """An event in CloudEvents 1.0; other members of its envelope become extensions, null ones are omitted."""
     caused = {"requestid": event.request.id, "idempotencykey": event.request.idempotency_key}
     return view_of(
         wire.CloudEvent,
@@ -98,22 +98,22 @@ PAYLOADS: Final[Mapping[str, Callable[[wire.Event, str], object]]] = {
     "envelope": lambda event, _: event,
     "cloudevents": _cloud_event,
 }
-"""Value of the register's `event_payload` → the maker of a message's body from an event and its object's id."""
+"""Value of the register's `event_payload` → a function from an event and its object's id to the body of a message."""
 
 
 def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Delivery:
-    """Schedule an event's delivery to an endpoint: now, or later if the register or an endpoint's fault says so."""
+    """Schedules the delivery of an event to an endpoint: now, or later by the register or by the endpoint's fault."""
     is_swapped = webhooks.OUT_OF_ORDER in endpoint.faults and tx.count_up(f"to {endpoint.id}") % 2
     is_swapped = is_swapped or (tx.gaps.ordering == webhooks.OUT_OF_ORDER and event.type.endswith(webhooks.ON_THE_WAY))
     late_ms = LATE_MS if tx.gaps.lateness == "thirty_seconds" else 0
     return tx.deliver(event, endpoint, in_ms=late_ms + (HELD_BACK_MS if is_swapped else 0))
 
 
-def _when_over(tx: Transaction, delivery: Delivery) -> None:
-    """Schedule the drop of a dead letter, and make due the delivery that waited for this one; call it after the end."""
+def _after_end(tx: Transaction, delivery: Delivery) -> None:
+    """For a delivery that has ended: schedules the drop of a dead letter, and makes the next waiting delivery due."""
     if tx.gaps.dead_letter == "dropped" and delivery.status == webhooks.DEAD_LETTER:
         tx.schedule(DROP, delivery.id, in_ms=KEPT_MS)
-    if tx.gaps.ordering == "per_object" and (held := _under_way(tx, delivery, newer_than=0)):
+    if tx.gaps.ordering == "per_object" and (held := _pending_beside(tx, delivery, newer_than=0)):
         job = tx.jobs.first(order="due_ms", ref=held.id, kind=DELIVER)
         # A delivery that has been tried keeps to its schedule.
         if job is not None and held.attempts == held.spent:
@@ -121,23 +121,24 @@ def _when_over(tx: Transaction, delivery: Delivery) -> None:
 
 
 def _held_until_ms(tx: Transaction, delivery: Delivery) -> int | None:
-    """The due moment, in ms, of the earlier delivery for the same object and endpoint that this delivery waits for.
+    """The due moment, in milliseconds since 1970, of an earlier delivery that this one must wait for; else None.
 
-    None if the delivery may go now.
+    That is a delivery for the same object and endpoint.
     """
     if tx.gaps.ordering != "per_object":
         return None
-    before = _under_way(tx, delivery, older_than=delivery.seq)
+    before = _pending_beside(tx, delivery, older_than=delivery.seq)
     job = tx.jobs.first(order="due_ms", ref=before.id, kind=DELIVER) if before else None
     return job.due_ms if job else None
 
 
-def _under_way(
+def _pending_beside(
     tx: Transaction, delivery: Delivery, *, older_than: int | None = None, newer_than: int | None = None
 ) -> Delivery | None:
-    """The pending delivery for the same object and endpoint with the last `seq` before `older_than`, or None.
+    """The pending delivery for the same object and endpoint with the highest `seq` below `older_than`, or None.
 
-    With `newer_than` alone, the pending delivery with the first `seq` after `newer_than`; without either, the last.
+    With `newer_than` alone, the one with the lowest `seq` above `newer_than`; with neither, the one with the highest
+    `seq`.
     """
     of_object = Condition(
         "EXISTS (SELECT 1 FROM event WHERE event.id = delivery.event AND event.object_id = ?)",
@@ -149,13 +150,13 @@ def _under_way(
 
 
 def drop(tx: Transaction, delivery_id: str) -> None:
-    """Drop a dead letter, unless the register now keeps dead letters; a replay deletes the job that calls this."""
+    """Drops a dead letter, unless the register now keeps dead letters. A replay deletes the job that calls this."""
     if tx.gaps.dead_letter == "dropped":
         tx.deliveries.put(tx.deliveries[delivery_id], status=webhooks.DROPPED)
 
 
 def seconds_asked(retry_after: str, now_s: int) -> int | None:
-    """Seconds from `now_s` that a Retry-After, seconds or a date (RFC 9110 §10.2.3), asks to wait, or None."""
+    """Seconds from `now_s` to wait by a Retry-After, a number or a date (RFC 9110 §10.2.3); None if it is neither."""
     if not retry_after:
         return None
     if retry_after.isascii() and retry_after.isdigit():
@@ -169,7 +170,7 @@ def seconds_asked(retry_after: str, now_s: int) -> int | None:
 
 
 class Sending(NamedTuple):
-    """One attempt's message and receiver, read in the transaction that begins the attempt."""
+    """The message of an attempt and its receiver, read in the transaction that begins the attempt."""
 
     job: Job
     delivery: Delivery
@@ -181,7 +182,7 @@ class Sending(NamedTuple):
 
 
 def sending_for(tx: Transaction, job: Job) -> Sending | None:
-    """Prepare the message of a due delivery.
+    """Prepares the message of a due delivery.
 
     None if the delivery must wait, if its endpoint is not enabled, or if a reset deleted the delivery.
     """
@@ -189,7 +190,7 @@ def sending_for(tx: Transaction, job: Job) -> Sending | None:
         return None  # the sandbox was reset meanwhile
     delivery, event, endpoint = message
     if endpoint.status != webhooks.ENABLED:
-        _when_over(tx, tx.deliveries.put(delivery, status=webhooks.DEAD_LETTER))
+        _after_end(tx, tx.deliveries.put(delivery, status=webhooks.DEAD_LETTER))
         tx.jobs.remove(job)
         return None
     if (until_ms := _held_until_ms(tx, delivery)) is not None:
@@ -212,15 +213,15 @@ def sending_for(tx: Transaction, job: Job) -> Sending | None:
 
 
 def _receivers_now_s(tx: Transaction, *, by_sandbox_clock: bool) -> int:
-    """The moment by the receiver's clock, in seconds since 1970: with `by_sandbox_clock` the sandbox's.
+    """The moment by the receiver's clock, in seconds since 1970.
 
-    Otherwise that of this machine, where a merchant's receiver runs.
+    With `by_sandbox_clock`, it is the sandbox's; otherwise that of this machine, where a merchant's receiver runs.
     """
     return tx.now_ms // 1000 if by_sandbox_clock else int(time.time())
 
 
 def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
-    """Record the result of an attempt, and schedule the next one."""
+    """Records the result of an attempt, and schedules the next attempt."""
     if (message := tx.message(sending.delivery.id)) is None:
         return  # the sandbox was reset meanwhile
     delivery, _, endpoint = message
@@ -255,14 +256,14 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
     elif is_doubled and outcome.status == webhooks.DELIVERED and number == delivery.spent + 1:
         tx.schedule(DELIVER, delivery.id)
     if outcome.status != webhooks.PENDING:
-        _when_over(tx, delivery)
+        _after_end(tx, delivery)
     _note_failing(tx, endpoint, outcome)
 
 
 def _note_failing(tx: Transaction, endpoint: Endpoint, outcome: webhooks.Outcome) -> None:
-    """Note since when an endpoint fails; the first success clears the note.
+    """Records since when an endpoint has been failing; a success clears the record.
 
-    Disables an enabled endpoint that fails for too long, or that responds that it is gone.
+    Disables an endpoint that fails for too long, or responds that it is gone.
     """
     if outcome.status == webhooks.DELIVERED:
         if endpoint.failing_since_ms is not None:
@@ -278,7 +279,7 @@ def _note_failing(tx: Transaction, endpoint: Endpoint, outcome: webhooks.Outcome
 
 
 def _endpoint_view(tx: Transaction, stored: Endpoint, *, secret: bool = False) -> wire.WebhookEndpoint:
-    """An endpoint's view; with `secret`, as after a roll, it shows the secret."""
+    """The view of an endpoint; with `secret`, as after a roll, it includes the secret."""
     ends_ms = [old.until_ms for old in stored.overlapping(tx.now_ms)]
     return view_of(
         wire.WebhookEndpoint,
@@ -355,7 +356,8 @@ def deliveries_of(tx: Transaction, events: tuple[str, ...]) -> list[wire.Deliver
 def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> wire.Delivery:
     """POST /v1/deliveries/{delivery_id}/replay: send an event to an endpoint again: same id and body, new signature.
 
-    With `replay` switched to new_id, it is a new delivery with a new id: receivers that dedupe by id handle it again.
+    If the register's `replay` is new_id, a new delivery with a new event id is made, which receivers that dedupe by id
+    handle again.
     """
     delivery = DELIVERIES.find(tx, caller, delivery_id)
     if (status := tx.endpoints[delivery.endpoint].status) != webhooks.ENABLED:
@@ -367,7 +369,7 @@ def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> wir
 def replay_event(tx: Transaction, caller: Caller, *, event_id: str) -> List[wire.Delivery]:
     """POST /v1/events/{event_id}/replay: send an event again to every enabled endpoint that takes its type."""
     stored = EVENTS.find(tx, caller, event_id)
-    wanting = _takers(tx, stored)
+    wanting = _receiving_endpoints(tx, stored)
     if tx.gaps.replay == "new_id":
         copy = _copied(tx, stored)
         sent = [_deliver(tx, copy, endpoint) for endpoint in wanting]
@@ -385,7 +387,7 @@ def replay_dead_letters(tx: Transaction, caller: Caller) -> List[wire.Delivery]:
     """
     enabled = {endpoint.id for endpoint in tx.endpoints.all(account=caller.account, status=webhooks.ENABLED)}
     dead = tx.deliveries.all(account=caller.account, status=webhooks.DEAD_LETTER)
-    again = [delivery for delivery in dead if delivery.endpoint in enabled and not _went_again(tx, delivery)]
+    again = [delivery for delivery in dead if delivery.endpoint in enabled and not _was_replayed_as_copy(tx, delivery)]
     return _sent_again(tx, "/v1/dead_letters/replay", [_send_again(tx, delivery) for delivery in again])
 
 
@@ -394,10 +396,10 @@ def _sent_again(tx: Transaction, url: str, deliveries: list[Delivery]) -> List[w
 
 
 def _send_again(tx: Transaction, delivery: Delivery) -> Delivery:
-    """Make a delivery due now instead of at its next attempt, begin its schedule of retries anew, and return it.
+    """Makes a delivery due now, starts its retry schedule again, and returns it.
 
-    If the register's `replay` is `new_id`, a new delivery of a copy of the event is made instead and returned; the
-    earlier delivery stays as it ended.
+    If the register's `replay` is `new_id`, instead makes and returns a new delivery of a copy of the event; the earlier
+    delivery stays unchanged.
     """
     if tx.gaps.replay == "new_id":
         return _deliver(tx, _copied(tx, tx.events[delivery.event]), tx.endpoints[delivery.endpoint])
@@ -407,22 +409,22 @@ def _send_again(tx: Transaction, delivery: Delivery) -> Delivery:
 
 
 def _copies(tx: Transaction, event_id: str) -> Iterator[tuple[str, StoredEvent | None]]:
-    """Yield without end the ids for copies of an event, each with its stored copy; an id with None is free."""
+    """Yields, without end, the ids for copies of an event, each with the stored copy; None if the id is free."""
     for number in count(1):
         copy_id = f"evt_{tx.draws.token('replay', event_id, number)}"
         yield copy_id, tx.events.get(copy_id)
 
 
 def _copied(tx: Transaction, stored: StoredEvent) -> StoredEvent:
-    """Store and return a copy of an event under a new id, which replaces the first id in the body."""
+    """Stores and returns a copy of an event under a new id, which replaces the old id in the body."""
     copy_id = next(copy_id for copy_id, there in _copies(tx, stored.id) if there is None)
     body = stored.body.replace(f'"id":"{stored.id}"', f'"id":"{copy_id}"', 1)
     copy = msgspec.structs.replace(stored, id=copy_id, seq=tx.next_seq(), created_ms=tx.now_ms, body=body)
     return tx.events.add(copy)
 
 
-def _went_again(tx: Transaction, delivery: Delivery) -> bool:
-    """True if a dead letter was sent again as a copy with a new event id, whose delivery replaces it."""
+def _was_replayed_as_copy(tx: Transaction, delivery: Delivery) -> bool:
+    """True if a dead letter was replaced by the delivery of a copy of its event under a new id."""
     copies = takewhile(lambda copy: copy[1] is not None, _copies(tx, delivery.event))
     return any(tx.deliveries.first(event=copy_id, endpoint=delivery.endpoint) for copy_id, _ in copies)
 
@@ -479,7 +481,7 @@ def roll_endpoint_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -
 
 
 def delete_endpoint(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.Deleted:
-    """DELETE /v1/webhook_endpoints/{endpoint_id}: delete an endpoint; nothing more is sent there."""
+    """DELETE /v1/webhook_endpoints/{endpoint_id}: delete an endpoint; no further events are sent to it."""
     stored = tx.endpoints.put(ENDPOINTS.find(tx, caller, endpoint_id), status=webhooks.DELETED)
     return wire.Deleted(stored.id, "webhook_endpoint")
 
@@ -494,13 +496,13 @@ def delivery_faults(
 
 
 def endpoints_faults(tx: Transaction, caller: Caller) -> Rows[wire.FaultyEndpoint]:
-    """GET /sandbox/webhook_endpoints: how deliveries to each endpoint misbehave, newest first."""
+    """GET /sandbox/webhook_endpoints: the delivery faults of each endpoint, newest endpoint first."""
     kept = tx.endpoints.all(order="seq DESC", account=caller.account, status=_FOUND)
     return Rows([wire.FaultyEndpoint(endpoint.id, list(endpoint.faults)) for endpoint in kept])
 
 
 def sign(tx: Transaction, caller: Caller, body: wire.Sign) -> wire.Signed:
-    """POST /sandbox/sign: sign a message as the service does, or wrong on purpose, for you to post to your endpoint."""
+    """POST /sandbox/sign: sign a message as the service does, or wrongly on purpose, for you to post to an endpoint."""
     if body.endpoint is not None:
         endpoint = ENDPOINTS.find(tx, caller, body.endpoint, param="endpoint")
     elif newest := tx.endpoints.first(order="seq DESC", account=caller.account, status=webhooks.ENABLED):

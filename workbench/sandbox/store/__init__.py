@@ -1,4 +1,4 @@
-"""The store, which has all SQL: creates or opens its SQLite file, whose connection runs one transaction at a time."""
+"""The store, which contains all SQL: creates or opens its SQLite file, and runs one transaction at a time on it."""
 
 import logging
 import os
@@ -25,28 +25,28 @@ __all__ = ["MERCHANT_ID", "NotNow", "Settings", "Store", "Transaction"]
 _LOG = logging.getLogger(__name__)
 SCHEMA_VERSION = 5
 _UPGRADED = 4
-"""The earlier version of the schema whose files are upgraded: missing tables are made, and balances added up."""
+"""The earlier schema version whose files are upgraded: missing tables are created, and balances computed."""
 _APPLICATION_ID = 0x4D4D5742
 """SQLite's `application_id` of a store's file: the letters MMWB."""
 MERCHANT_NAME = "PLANT STORE"
 _OLDEST_SQLITE = (3, 37, 0)
 _MOST_CALLS_WAIT = 100
-"""The number of waiting calls at which a read has them written, so that reads alone do not fill the memory."""
+"""The number of calls waiting for the trace at which even a read writes them, so that they do not fill the memory."""
 BESIDE = ("-driver", "-next")
 """Endings of the names of the lock files beside the store's file."""
 _SIBLINGS = ("", "-wal", "-shm", "-journal", *BESIDE)
-"""Endings of the names of a store's files: its own, SQLite's and the locks."""
+"""Suffixes of all files of a store: the store itself, SQLite's files and the lock files."""
 _OWNERS_ALONE = 0o600
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Settings that a sandbox is opened with; plain values, so that a worker process can receive them.
+    """Settings for opening a sandbox; plain values, so that they can be sent to a worker process.
 
-    `path` None makes a private temporary database, which is gone with its connection. `seed` None takes the
-    file's own seed, or for a new file a random one. `start_ms` is a new manual clock's first moment, in
-    milliseconds since 1970; None takes `moments.START`, or a kept file's own first moment.
-    `private_receivers` lets webhooks go to private address ranges too.
+    If `path` is None, the database is temporary and private. If `seed` is None, the file's own seed is used, or for a
+    new file a random one. `start_ms` is the first moment of a new manual clock, in milliseconds since 1970; if it is
+    None, an existing file keeps its own first moment, and a new one takes `moments.START`. `private_receivers` allows
+    webhooks to private address ranges.
     """
 
     path: Path | None = None
@@ -63,18 +63,19 @@ def wall_clock_ms() -> int:
 
 
 def make_private(path: Path | str) -> None:
-    """Create an empty file that only its owner can read, whatever the umask, unless the file exists.
+    """Creates an empty file that only its owner can read, whatever the umask; an existing file stays unchanged.
 
-    Call this before SQLite opens the file: SQLite gives the files beside it the same mode, and reports other errors.
+    Call this before SQLite opens the file: SQLite gives the files beside it the same mode. Errors are
+    ignored here: SQLite reports them when it opens the file.
     """
     with suppress(OSError):
         Path(path).touch(_OWNERS_ALONE, exist_ok=False)
 
 
 def keep_private(store: Path) -> None:
-    """Let only their owner read the files of a store; a copied or older file may have the umask's mode.
+    """Makes the files of a store readable only for their owner; a copied or older file may have the umask's mode.
 
-    A mode that cannot be set, as on another user's file, stays and is logged.
+    If the mode cannot be set, as for another user's file, that is logged.
     """
     for ending in _SIBLINGS:
         path = Path(f"{store}{ending}")
@@ -89,7 +90,7 @@ def keep_private(store: Path) -> None:
 
 @cache
 def _empty_store() -> bytes:
-    """The bytes of an empty store: a copy takes a quarter of the time of its sixty statements."""
+    """The bytes of an empty store; copying them takes a quarter of the time of the sixty statements that create one."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         create(connection)
         return connection.serialize()
@@ -98,8 +99,8 @@ def _empty_store() -> bytes:
 def _connected_without_a_name(connect: Callable[[str], sqlite3.Connection]) -> sqlite3.Connection:
     """A connection to a new temporary file, whose name is removed at once.
 
-    On Windows, or if no file can be made, the connection is to memory. SQLite's own temporary database is not used:
-    SQLite 3.40 damages it in a rollback, once it has moved to its file.
+    On Windows, or if no file can be created, the database is in memory. SQLite's own temporary database is not used:
+    SQLite 3.40 damages it in a rollback, after moving it to its file.
     """
     try:
         if os.name == "nt":
@@ -118,7 +119,7 @@ def _connected_without_a_name(connect: Callable[[str], sqlite3.Connection]) -> s
 
 
 class Store:
-    """One sandbox's file. Threads of one process use it one at a time; other processes wait for the file.
+    """The file of one sandbox. Threads of one process use it one at a time; other processes wait for the file.
 
     Raises StoreRefused: SQLite is too old, or the file cannot be used with these settings.
     """
@@ -152,7 +153,7 @@ class Store:
             raise self._refused(f"{what} cannot be used as a store: {error}.") from None
 
     def close(self) -> None:
-        """Close the file; the last process to close it leaves no files beside it."""
+        """Closes the file; the last process to close it deletes the files beside it."""
         if self.path is not None:
             # Writes the calls that only read and a running clock's moment; nothing if the store was closed before.
             with suppress(*UNWRITTEN, sqlite3.ProgrammingError), self.transaction():
@@ -164,9 +165,9 @@ class Store:
             self._connection.close()
 
     def reading(self) -> AbstractContextManager[Transaction]:
-        """Begin a read, which sees the file at one moment, and neither waits for a writer nor holds up a writer.
+        """Begins a read, which sees the file as of one moment, and neither waits for a writer nor blocks one.
 
-        A call that the read traces is written with this process's next command, or by `write_calls`.
+        A call traced during the read is written with the process's next command, or by `write_calls`.
         """
         if len(self._transaction.later) >= _MOST_CALLS_WAIT:
             with suppress(NotNow, *UNWRITTEN):
@@ -174,7 +175,7 @@ class Store:
         return UnitOfWork(self._transaction, reads_only=True)
 
     def write_calls(self) -> None:
-        """Write the calls that only read into the trace, if any wait for it."""
+        """Writes the traced calls of reads into the trace, if any are waiting."""
         if self._transaction.later:
             with self.transaction():
                 pass
@@ -188,7 +189,7 @@ class Store:
             return tx.key(MERCHANT_ID, kind)
 
     def _fold(self) -> None:
-        """Fold SQLite's journal into the file and remove the files beside it, unless others have the file open."""
+        """Merges SQLite's journal into the file and deletes the files beside it, unless others have the file open."""
         with suppress(sqlite3.Error, OSError):
             # The exclusive mode fails while another connection is open. With it, nobody can open the file until
             # this connection ends, so that no lock that is removed here is held.
@@ -216,9 +217,9 @@ class Store:
         return connection
 
     def _open(self, settings: Settings, new_seed: Callable[[], str]) -> None:
-        """Create the tables of a new file; check an existing one, and bring an earlier schema up to date.
+        """Creates the tables of a new file; checks an existing one, and upgrades an earlier schema.
 
-        A refused file stays as it was. Raises StoreRefused: the file is no store, or of another version.
+        A file that is refused stays unchanged. Raises StoreRefused: the file is no store, or has an unknown version.
         """
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
@@ -261,7 +262,7 @@ class Store:
 
     @contextmanager
     def never_waiting_here(self) -> Iterator[None]:
-        """During the block, the calling thread gets NotNow where other threads wait for the file or the connection."""
+        """During the block, the calling thread gets NotNow where it would wait for the file or the connection."""
         ours = threading.get_ident()
         with self.reading():
             pass  # an opening's first read may take a command, and waits for that before
@@ -275,7 +276,10 @@ class Store:
         return StoreRefused(message, hint=hint, path=str(self.path), **facts)
 
     def _version(self) -> int:
-        """The version of the file's schema, 0 for a new file. Raises StoreRefused: another program's, or unknown."""
+        """The version of the file's schema; 0 for a new file.
+
+        Raises StoreRefused: an unknown version, or no store at all.
+        """
         application, version, tables = (
             self._connection.execute(question).fetchone()[0]
             for question in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")

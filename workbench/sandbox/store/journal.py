@@ -1,4 +1,4 @@
-"""The ledger's tables: entries are appended, sealed, chained, read and checked; balances are kept beside them."""
+"""The ledger's tables: appends, chains, reads and verifies entries; keeps the balances of accounts beside them."""
 
 import itertools
 import sqlite3
@@ -23,14 +23,14 @@ _BALANCE = "account, currency, day_ms, code, debit_minor, credit_minor"
 _MOVE = f"""INSERT INTO balance ({_BALANCE}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
     debit_minor = debit_minor + excluded.debit_minor, credit_minor = credit_minor + excluded.credit_minor"""
 _LATE = f"WHERE kind = '{ledger.LATE}'"
-"""SQL for the entries of late money; without a placeholder, so that SQLite uses the index of these entries."""
+"""SQL for the entries of late money; it has no placeholder, so that SQLite uses the index of these entries."""
 _BATCH = 1000
 
 
 def _moves(entries: Iterable[JournalEntry]) -> Iterator[tuple[str, str, int, int, int, int]]:
     """Yields a row of `_BALANCE` for each posting: account, currency, start of the business day, code, debit, credit.
 
-    The side that the posting is not on is 0: the row is added to the balance.
+    One of debit and credit is 0; the row is added to the balance.
     """
     for entry in entries:
         day_ms = day_start_ms(entry.occurred_ms)
@@ -50,7 +50,7 @@ class Journal:
         self._came_late: bool | None = None
 
     def forget(self) -> None:
-        """Forget the remembered head of the chain and `came_late`, so that their next use reads the file."""
+        """Clears the cached last entry of the chain and `came_late`, so that their next use reads the file."""
         self._head = self._came_late = None
 
     def append(self, entry: JournalEntry) -> JournalEntry:
@@ -72,19 +72,19 @@ class Journal:
         return sealed
 
     def add_up(self) -> None:
-        """Rebuild the balances from the entries."""
+        """Recomputes the balances from the entries."""
         self._connection.execute("DELETE FROM balance")
         self._connection.executemany(_MOVE, _moves(self.entries()))
 
     def head(self) -> tuple[int, str]:
-        """Number and hash of the last entry; 0 and zeros before the first."""
+        """The number and the hash of the last entry; 0 and a hash of zeros before the first."""
         if self._head is None:
             row = self._connection.execute("SELECT number, hash FROM entry ORDER BY number DESC LIMIT 1").fetchone()
             self._head = row or (0, ledger.GENESIS)
         return self._head
 
     def entries(self) -> Iterator[JournalEntry]:
-        """Entries with their postings, in order, read as they are asked for."""
+        """Yields the entries with their postings, in order, reading them one by one."""
         # NOT INDEXED: checks read the rows themselves, not an index's copy of a column.
         return self._read("NOT INDEXED ORDER BY number", ())
 
@@ -93,7 +93,7 @@ class Journal:
         return self._read("WHERE seq BETWEEN ? AND ? ORDER BY number", (first, last))
 
     def page(self, after: int, accounts: Sequence[str] | None = None) -> Iterator[JournalEntry]:
-        """Entries of a higher number than `after`, in order, read as they are asked for.
+        """Yields the entries with a number above `after`, in order, reading them one by one.
 
         With `accounts`, only entries that post to one of these accounts.
         """
@@ -108,11 +108,11 @@ class Journal:
         return self.head()[0]
 
     def get(self, entry_id: str) -> JournalEntry | None:
-        """The entry of this id, with its postings, or None."""
+        """The entry with this id, with its postings, or None."""
         return next(self._read("WHERE id = ?", (entry_id,)), None)
 
     def __getitem__(self, entry_id: str) -> JournalEntry:
-        """The entry of this id, which exists because another row refers to it."""
+        """The entry with this id, which must exist."""
         [entry] = self._read("WHERE id = ?", (entry_id,))
         return entry
 
@@ -125,7 +125,7 @@ class Journal:
         return self._read(f"WHERE (reverses = ? OR settles = ?) AND {_STANDS} ORDER BY number", (entry_id, entry_id))
 
     def known_as(self, reference: str) -> Iterator[JournalEntry]:
-        """Entries of this external reference that were not reversed, in order."""
+        """Entries with this external reference that were not reversed, in order."""
         return self._read(f"WHERE external_reference = ? AND {_STANDS} ORDER BY number", (reference,))
 
     def of_payment(self, payment: str, kinds: tuple[str, ...] = ()) -> Iterator[JournalEntry]:
@@ -135,13 +135,13 @@ class Journal:
 
     @property
     def came_late(self) -> bool:
-        """True once late money has come for any payment; until then no lookup is needed."""
+        """True once late money has come for any payment; until then lookups of late money are skipped."""
         if self._came_late is None:
             self._came_late = self._connection.execute(f"SELECT 1 FROM entry {_LATE} LIMIT 1").fetchone() is not None
         return self._came_late
 
     def late(self) -> Iterator[JournalEntry]:
-        """Entries by which money came late into suspense, in order."""
+        """Entries by which late money went into suspense, in order."""
         return self._read(f"{_LATE} ORDER BY number", ())
 
     def balance(self, account: str, currency: str, *, before_day_ms: int | None = None) -> int:
@@ -189,10 +189,10 @@ class Journal:
         ).fetchall()
 
     def verify(self) -> tuple[int, str]:
-        """Check every entry against the chain, the balances against the entries, then the file.
+        """Verifies the chain of all entries, the balances against the entries, and the file.
 
-        Returns number and hash of the last entry. Raises LedgerRefused, which names the first entry that was tampered
-        with, the accounts whose balances differ from their postings, or the damage that SQLite finds.
+        Returns the number and the hash of the last entry. Raises LedgerRefused; it names the first entry that was
+        tampered with, the accounts whose balances differ from their postings, or the damage that SQLite finds.
         """
         try:
             found = self._chain()

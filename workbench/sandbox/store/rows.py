@@ -1,4 +1,4 @@
-"""Rows of the store that are not structs of the domain, and the conditions of a search for rows."""
+"""Rows of the store that are no domain structs, and conditions for searching rows."""
 
 import re
 from typing import Final, NamedTuple
@@ -7,14 +7,14 @@ import msgspec
 
 
 class StoredAccount(msgspec.Struct, frozen=True, kw_only=True):
-    """A merchant; `name` is what a customer reads in the prompt."""
+    """A merchant; customers see `name` in the prompt."""
 
     id: str
     name: str
 
 
 class StoredKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A key by its digest; `kind` is secret or publishable, `status` is active, rolled or revoked."""
+    """An API key, stored as a digest; `kind` is secret or publishable, `status` is active, rolled or revoked."""
 
     id: str
     seq: int
@@ -27,7 +27,7 @@ class StoredKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TokenPair(msgspec.Struct, frozen=True, kw_only=True):
-    """A bearer token and its refresh token, by their digests."""
+    """A bearer token and its refresh token, stored as digests."""
 
     id: str
     seq: int
@@ -39,7 +39,7 @@ class TokenPair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Screen(msgspec.Struct, frozen=True, kw_only=True):
-    """A screen of a handset, and the input that led to the screen."""
+    """A screen of a handset, and the input that led to it."""
 
     seq: int
     at_ms: int
@@ -51,7 +51,7 @@ class Screen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
-    """The opening or the end of a hold on a charge's amount; `change` is `opened` or `ended`."""
+    """The beginning or the end of a hold on a charge's amount; `change` is `opened` or `ended`."""
 
     seq: int
     at_ms: int
@@ -61,7 +61,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredScript(msgspec.Struct, frozen=True, kw_only=True):
-    """The scenario of a coming attempt on a number; scenarios are used in the order of `seq`."""
+    """The scenario for a future attempt on a number; scenarios are used in the order of `seq`."""
 
     seq: int
     phone: str
@@ -86,7 +86,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeptResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """The first response to an idempotency key."""
+    """The stored first response for an idempotency key."""
 
     scope: str
     body_digest: str
@@ -98,7 +98,7 @@ class KeptResponse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredPayment(msgspec.Struct, frozen=True, kw_only=True):
-    """An intent or a charge without an intent: a row of the view `payment`; `state` is in `wire.PAYMENT_STATES`."""
+    """An intent, or a charge without one: a row of the SQL view `payment`; `state` is in `wire.PAYMENT_STATES`."""
 
     id: str
     seq: int
@@ -138,7 +138,7 @@ _BEFORE_WHOLE: Final = re.compile(r"^(?:(?:00)?260|0)(?=[0-9]{9}$)")
 _FEWEST_DIGITS: Final = 3
 _NAMES_CALLS: Final = re.compile(r"(req|pi|ch)_[0-9A-Za-z]+")
 _MOST_HEADERS: Final = 5_000
-"""The number of latest calls whose headers are searched: each call is a page of the file, without an index."""
+"""The number of latest calls whose headers are searched; there is no index, and each call is a page of the file."""
 _SAME_PAYMENT: Final = """OR object_id IN (
     SELECT id FROM charge WHERE phone LIKE ? UNION SELECT payment_intent FROM charge WHERE phone LIKE ?
     UNION SELECT refund.id FROM refund JOIN charge ON charge.id = refund.charge WHERE charge.phone LIKE ?
@@ -149,7 +149,7 @@ _SAME_PAYMENT: Final = """OR object_id IN (
 
 
 class Condition(NamedTuple):
-    """An SQL condition that a query adds to its filters of columns, and the values for the condition's placeholders."""
+    """An SQL condition that is added to a query's column filters, with the values for its placeholders."""
 
     sql: str
     values: tuple[str | int, ...]
@@ -179,7 +179,7 @@ def rows_holding(text: str, *columns: str, phone: str = "") -> Condition:
 def calls_named(text: str) -> Condition:
     """Calls with this id or payment.
 
-    A text of another form finds calls with it in their path or, for the latest calls, in their headers; case counts.
+    Any other text finds calls that contain it in their path or, among the latest calls, in their headers; case counts.
     """
     if _NAMES_CALLS.fullmatch(text):
         return Condition("(id = ? OR payment = ?)", (text, text))
@@ -193,9 +193,9 @@ def _pattern_within(text: str) -> str:
 
 
 def _ends_of_number(text: str) -> tuple[str, ...]:
-    """A LIKE pattern, in a tuple, for numbers that end in the digits of the text; the text may have a prefix or blanks.
+    """A tuple with a LIKE pattern for numbers that end in the digits of the text, which may have a prefix or spaces.
 
-    Empty if the text has fewer than three digits, or anything else than a number's characters.
+    Empty if the text has fewer than three digits, or characters that do not belong to a number.
     """
     digits = _BEFORE_WHOLE.sub("", _BETWEEN_DIGITS.sub("", text))
     return (f"%{digits}",) if digits.isascii() and digits.isdecimal() and len(digits) >= _FEWEST_DIGITS else ()

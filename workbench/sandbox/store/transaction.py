@@ -1,4 +1,4 @@
-"""One command's view of the store: its tables, made from `schema.sql`, the moment, new ids and due jobs."""
+"""The store as one command sees it: tables, made from `schema.sql`, the current moment, new ids, and due jobs."""
 
 import hashlib
 import logging
@@ -34,7 +34,7 @@ BUSY_S: Final = 30
 _SHORTEST_PAUSE_S: Final = timedelta(milliseconds=1).total_seconds()
 _LONGEST_PAUSE_S: Final = timedelta(milliseconds=20).total_seconds()
 _LOOK_S: Final = timedelta(milliseconds=5).total_seconds()
-"""Seconds that even a thread that never waits gives another thread's command to end."""
+"""Seconds that even a thread that must not wait allows another thread's command to finish."""
 DELIVER: Final = "deliver"
 """The kind of job that makes the next attempt of a delivery."""
 _OF_DELIVERY: Final = "(SELECT object_id FROM event JOIN delivery AS way ON event.id = way.event WHERE way.id = {})"
@@ -45,22 +45,22 @@ _CHANGES: Final = {
     "job": f"iif(kind = '{DELIVER}', 'delivery', ''), ref, {_OF_DELIVERY.format('job.ref')}",
     "event": "'', '', object_id", **dict.fromkeys(("payment_intent", "charge", "refund"), "'', '', id"),
 }  # fmt: skip
-"""Table → SQL for the kind and id of the object that a new row changes, and for the id of an object of its payment.
+"""Table → SQL for the kind and id of the object that a new row changes, and the id of an object of its payment.
 
 Kind and id are empty if only the payment changes.
 """
 UNWRITTEN: Final = (ServiceUnavailable, StorageFull)
-"""Errors of a command that cannot be written; all its changes are undone."""
+"""Errors for a command that cannot be written; all its changes are undone."""
 _LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _FAILED: Final = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 _MOST_READS_WAIT: Final = 1_000
-"""The most calls that wait for the trace while nothing can be written; the oldest are dropped."""
+"""The most calls that wait for the trace while the file cannot be written; beyond that, the oldest are dropped."""
 _LATEST: Final = "latest_ms"
-"""The counter that keeps the latest moment of a running clock."""
-_WORTH_TELLING_MS: Final = 1_000
-"""The smallest setback of this machine's clock, in milliseconds, that is logged."""
+"""The counter that stores the latest moment of a running clock."""
+_LEAST_LOGGED_MS: Final = 1_000
+"""The smallest backward jump of this machine's clock, in milliseconds, that is logged."""
 _READS_OF_AN_OPENING: Final = 1 << 40
-"""The size of the range of numbers that each opening of a kept file has for the ids of calls that only read."""
+"""The size of the range of numbers that each opening of a kept file has for the ids of reads."""
 _FORGOTTEN: Final = (
     "attempt", "delivery", "event", "job", "kept_response", "call", "screen", "hold", "ussd_session", "refund",
     "charge", "payment_intent", "payout", "token", "script", "outage", "posting", "entry", "balance",
@@ -73,23 +73,23 @@ _PLAIN = (str, int, str | None, int | None)
 _fields = cache(msgspec.structs.fields)  # the same for every connection
 _MOMENTS = ("created_ms", "at_ms", "issued_ms")
 _MOST_KNOWN = 256
-"""The most queries, and rows, that a table remembers: anybody may ask for unknown keys."""
+"""The most queries, and the most rows, that a table caches: clients may ask for any number of unknown keys."""
 Filters = str | int | None | tuple[str, ...]
-"""The value that a column equals; None for null, a tuple for any of its values."""
+"""The value that a column must have: None for null, a tuple for any of several values."""
 
 _encoded = msgspec.json.Encoder().encode
 
 
 @cache
 def _from_json(kind: object) -> Callable[[str], object]:
-    """The function that reads JSON text as a type; it caches tuples, since most rows have the same few texts."""
+    """A function that parses JSON text as this type; it caches tuples, since most rows have the same few texts."""
     read = msgspec.json.Decoder(kind).decode
     return lru_cache(read) if get_origin(kind) is tuple else read
 
 
 @lru_cache
 def _terms(*filters: tuple[str, int | None]) -> str:
-    """SQL of filters (column, count): the column equals one of `count` values; if `count` is None, it is null."""
+    """SQL of filters (column, count): the column has one of `count` values; if `count` is None, it is null."""
     terms = (f"{name} IS NULL" if most is None else f"{name} IN ({', '.join('?' * most)})" for name, most in filters)
     return " AND ".join(terms) or "1"
 
@@ -109,7 +109,7 @@ def _where(equals: dict[str, Filters], also: Sequence[Condition] = ()) -> tuple[
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Create the missing tables, indexes and triggers, inside the caller's transaction."""
+    """Creates missing tables, indexes and triggers, within the caller's transaction."""
     statement = ""
     for line in files(__package__).joinpath("schema.sql").read_text("utf-8").splitlines(keepends=True):
         statement += line
@@ -120,12 +120,12 @@ def create(connection: sqlite3.Connection) -> None:
 
 @lru_cache(maxsize=64)
 def secret_digest(secret: str) -> str:
-    """The SHA-256 by which a key or token is stored; cached, because the same key comes with every call."""
+    """The SHA-256 with which a key or token is stored; cached, because the same key comes with every call."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def unwritten(error: BaseException | None) -> ServiceFailed | None:
-    """The refusal for an SQLite error that the disk or another program caused; None for a bug."""
+    """The service error for an SQLite error that the disk or another program caused; None for any other exception."""
     if not isinstance(error, sqlite3.OperationalError):
         return None
     # The lowest byte is the kind of an extended code.
@@ -138,12 +138,11 @@ def unwritten(error: BaseException | None) -> ServiceFailed | None:
 
 
 class Table(Generic[R]):
-    """The rows of one table as structs of one type; `key` is the column that names a row.
+    """The rows of one table as structs of one type; the column `key` identifies a row.
 
-    New rows get ids that begin with `prefix`. Each connection has its own tables, which build their SQL once. One
-    cursor runs the statements of all these tables: all rows of a statement are read before the next statement runs.
-    A table of `few` rows remembers the records of its queries until the table is written to, or until `forget` is
-    called because others may have written.
+    New rows get ids that begin with `prefix`. Each connection has its own tables, which build their SQL once and share
+    a cursor: all rows of a statement are read before the next statement runs. A table of `few` rows caches the results
+    of its queries until the table is written to, or until `forget` is called because others may have written.
     """
 
     def __init__(
@@ -176,12 +175,12 @@ class Table(Generic[R]):
         self._by_key = f"{self._from} WHERE {key} = ?"
 
     def forget(self) -> None:
-        """Forget all remembered rows."""
+        """Clears the cache of rows."""
         self._known.clear()
         self._rows.clear()
 
     def create(self, **columns: object) -> R:
-        """Insert and return a record of these columns with a new `seq`, the moment now and, unless given, a new id."""
+        """Inserts and returns a record with these columns, a new `seq`, the moment now and, unless given, a new id."""
         tx, prefix = self._tx, self._prefix
         if prefix and "id" not in columns:
             columns["id"] = tx.draws.identifier(prefix, tx.count_up(prefix))
@@ -197,7 +196,7 @@ class Table(Generic[R]):
         return record
 
     def put(self, record: R, **changes: object) -> R:
-        """Update the row of the record's key, if any, to the record with `changes`; returns the changed record."""
+        """Updates the row with the record's key, if any, to the record with `changes`; returns the changed record."""
         changed = msgspec.structs.replace(record, **changes)
         before = self.get(getattr(record, self._key))
         # Sets only changed columns: if a column is set, even to the same value, SQLite writes its indexes anew, and
@@ -216,34 +215,34 @@ class Table(Generic[R]):
         return changed
 
     def remove(self, record: R) -> bool:
-        """Delete the row of this record; True if there was such a row."""
+        """Deletes the row of this record; True if it existed."""
         self.forget()
         return self._run(f"DELETE FROM {self.name} WHERE {self._key} = ?", (getattr(record, self._key),)).rowcount > 0
 
     def get(self, key: str | int) -> R | None:
-        """The record of this key, or None."""
+        """The record with this key, or None."""
         if key not in self._rows:
             found = self._from_file(self._by_key, (key,))
             self._keep(key, found[0] if found else None)
         return self._rows[key]
 
     def __getitem__(self, key: str | int) -> R:
-        """The record of this key, which exists because another row refers to it. Raises KeyError: there is none."""
+        """The record with this key, which must exist. Raises KeyError: it does not."""
         if (record := self.get(key)) is None:
             raise KeyError(key)
         return record
 
     def first(self, order: str = "", **equals: Filters) -> R | None:
-        """The first record in `order`, such as `ended_seq DESC`, with the values `equals` in its columns, or None."""
+        """The first record in `order`, such as `ended_seq DESC`, whose columns equal `equals`; None without any."""
         found = self._select(order, " LIMIT 1", equals)
         return found[0] if found else None
 
     def all(self, order: str = "seq", **equals: Filters) -> list[R]:
-        """Every record that has the values `equals` in its columns, in `order`."""
+        """All records whose columns equal `equals`, sorted by `order`."""
         return [*self._select(order, "", equals)]
 
     def between(self, first: int, last: int) -> list[R]:
-        """Every record with a `seq` from `first` to `last`, both included, in order."""
+        """All records with a `seq` from `first` to `last`, both included, in order."""
         return self._from_file(f"{self._from} WHERE seq BETWEEN ? AND ? ORDER BY seq", (first, last))
 
     def page(
@@ -259,8 +258,8 @@ class Table(Generic[R]):
     ) -> list[R]:
         """At most `limit` records, newest first, with a `seq` below `older_than` and above `newer_than`.
 
-        With `newer_than` alone, the records next above `newer_than`. Each record meets the conditions `also`, and has
-        the values `equals` in its columns. `skip` records are left out before the first.
+        With `newer_than` alone, the records that follow it directly. The records meet the conditions `also`, and their
+        columns equal `equals`. The first `skip` of them are left out.
         """
         where, values = _where(equals, also)
         for sign, edge in ("<", older_than), (">", newer_than):
@@ -273,7 +272,7 @@ class Table(Generic[R]):
         return rows[::-1] if upwards else rows
 
     def count(self, also: Sequence[Condition] = (), **equals: Filters) -> int:
-        """Count the rows that have the values `equals` in their columns and meet the conditions `also`."""
+        """The number of rows that meet the conditions `also` and whose columns equal `equals`."""
         where, values = _where(equals, also)
         # Counted in a subquery with a limit, which lets SQLite flatten a view: a count of the view would build it.
         within = f"SELECT seq FROM {self.name} WHERE {where} LIMIT -1"
@@ -327,22 +326,22 @@ class Table(Generic[R]):
 class NotNow(Exception):
     """The connection or the file is busy, or a group of commands was rolled back.
 
-    Nothing was done, and the command may be tried again.
+    Nothing has changed, and the command can be tried again.
     """
 
 
 class UnitOfWork(msgspec.Struct):
-    """A command, committed unless the block raises; or a read, which writes nothing and sees the file at one moment.
+    """A command, which is committed unless the block raises; or a read, which sees the file as of one moment.
 
-    A struct takes half the time of a generator. Raises StorageFull or ServiceUnavailable: the command cannot be
-    written. Raises NotNow: in the thread that never waits, the file or the connection is busy; or the group that the
-    command is part of was rolled back.
+    It is a struct and not a generator, which would take twice the time. Raises StorageFull or ServiceUnavailable: the
+    command cannot be written. Raises NotNow: the thread must not wait, and the file or the connection is busy; or the
+    command's group was rolled back.
     """
 
     tx: "Transaction"
     reads_only: bool
     part: AbstractContextManager[object] | None = None
-    """The block of the command within the thread's group; None without a group."""
+    """The command's block within the group of the thread; None if there is no group."""
 
     def __enter__(self) -> "Transaction":
         tx = self.tx
@@ -363,32 +362,32 @@ class UnitOfWork(msgspec.Struct):
 
 
 class Transaction:
-    """The reads and writes of a command. Each connection has one Transaction, used by one command at a time.
+    """The reads and writes of a command. Each connection has one Transaction, which runs one command at a time.
 
-    `now_ms` is read once when the command begins, in milliseconds since 1970. Clock, counters, the head of the chain
-    and small tables are remembered from one command to the next, until another connection writes to the file.
+    `now_ms` is read once when the command begins, in milliseconds since 1970. Clock, counters, the last entry of the
+    chain and small tables are cached from one command to the next, until another connection writes to the file.
     """
 
     now_ms: int
     reads_only: bool
     private_receivers = False
-    """True if webhooks may go to private ranges."""
+    """True if webhooks to private address ranges are allowed."""
     opening = 0
-    """The number of this opening of a kept file, which keeps the ids of its reads apart from other openings'."""
+    """The number of this opening of a kept file; it makes the ids of its reads differ from those of other openings."""
     group: int | None = None
-    """The thread whose commands are one transaction now, or None."""
+    """The thread whose commands share a transaction at present, or None."""
     _version: int | None = None
     _clock: tuple[str, int, int] | None = None
     _latest_ms = 0
-    """The latest moment of a running clock that this process saw; the file has the latest command's."""
+    """The latest moment of a running clock in this process; the file has the moment of the latest command."""
     _lost_ms = 0
-    """Milliseconds by which the wall clock was set back, until a command adds them to the offset."""
+    """Milliseconds by which this machine's clock jumped back, until a command adds them to the offset."""
     _made_up_ms = 0
-    """Milliseconds of `_lost_ms` that the command has added to the offset."""
+    """Milliseconds of `_lost_ms` that the current command has added to the offset."""
     _failed_at: int | None = None
-    """The connection's count of changes when a write last failed; None once a command was written."""
+    """The connection's number of changes when a write last failed; None after a command was written."""
     _none_claimed = False
-    """True if no job is known to be claimed."""
+    """True if the file is known to have no claimed job."""
 
     def __init__(
         self, connection: sqlite3.Connection, draws: Draws, gaps: Gaps, wall_ms: Callable[[], int], *, shared: bool
@@ -402,7 +401,7 @@ class Transaction:
         self.never_wait: set[int] = set()
         """Threads that get NotNow where other threads wait."""
         self.hosts_by_its_clock: set[str] = set()
-        """Hosts for which an application of this process answers that goes by the sandbox's clock."""
+        """Hosts whose webhooks go to an application of this process that uses the sandbox's clock."""
         self._wall_ms = wall_ms
         self._counters: dict[str, int] = {}
         self._counters_before: dict[str, int] = {}
@@ -445,10 +444,10 @@ class Transaction:
 
     @contextmanager
     def grouped(self, *, reads_only: bool) -> Iterator[None]:
-        """A block whose commands and reads, in this thread, share one transaction that is committed at the block's end.
+        """A block in which the commands and reads of this thread share one transaction; it is committed at the end.
 
         A command that fails is undone alone; if the block itself raises, all commands are undone. With `reads_only`, a
-        command raises NotNow. Also raises what UnitOfWork raises.
+        command raises NotNow. The errors of UnitOfWork are raised too.
         """
         with UnitOfWork(self, reads_only):
             self.group = threading.get_ident()
@@ -458,7 +457,7 @@ class Transaction:
                 self.group = None
 
     def end_in_turn(self, failure: BaseException | None) -> None:
-        """Commit, or roll back after a `failure`, and let other threads have the connection.
+        """Commits, or rolls back after a `failure`, and releases the connection for other threads.
 
         Raises StorageFull or ServiceUnavailable: the command cannot be written.
         """
@@ -475,7 +474,7 @@ class Transaction:
         self._refuse(failure)
 
     def commit(self) -> None:
-        """Write the counters, commit the command or end the read, and update what is remembered between commands."""
+        """Writes the counters, commits the command or ends the read, and updates the caches."""
         try:
             self._write_counters()
             self._cursor.execute("COMMIT")
@@ -488,7 +487,7 @@ class Transaction:
             raise
 
     def _refuse(self, error: BaseException | None) -> None:
-        """Raise the refusal for an SQLite error that the disk or another program caused, and log the first one."""
+        """Raises the service error for an SQLite error by the disk or another program; logs only the first one."""
         if refused := unwritten(error):
             if self._failed_at is None:
                 _LOG.error("%s Until it can, requests that write get %s.", refused, refused.status)
@@ -497,9 +496,11 @@ class Transaction:
 
     @contextmanager
     def part_of_group(self, *, reads_only: bool) -> Iterator[None]:
-        """Run the block as a command, or with `reads_only` a read, of the thread's group; undo it alone if it fails.
+        """Runs the block as one command (with `reads_only`, one read) of the group that this thread has opened.
 
-        Raises NotNow: a command in a group that only reads, or the whole transaction of the group was rolled back.
+        If the block fails, its own changes are undone, and not those of the group's other commands.
+
+        Raises NotNow: a command in a group that only reads, or the group's transaction was rolled back.
         """
         if self.reads_only and not reads_only:
             raise NotNow
@@ -515,9 +516,9 @@ class Transaction:
             raise
 
     def begin_in_turn(self, *, reads_only: bool) -> None:
-        """Begin a command or, with `reads_only`, a read, after waiting for other threads and processes.
+        """Begins a command or, with `reads_only`, a read, after waiting for other threads and processes.
 
-        A wait for a process holds up no thread. Also raises what UnitOfWork raises.
+        Waiting for another process does not block other threads. The errors of UnitOfWork are raised too.
         """
         until_s, pause_s = time.monotonic() + BUSY_S, _SHORTEST_PAUSE_S
         while True:
@@ -563,9 +564,9 @@ class Transaction:
             self._cursor.execute("ROLLBACK")
 
     def begin(self, *, reads_only: bool = False) -> None:
-        """Read the clock for a new command or, with `reads_only`, a read.
+        """Reads the clock for a new command or, with `reads_only`, a read.
 
-        In a command, write the calls that wait for the trace.
+        In a command, also writes the calls that wait for the trace.
         """
         self.now_ms = self._look()
         self.reads_only = reads_only
@@ -577,19 +578,19 @@ class Transaction:
                 self.calls.add(msgspec.structs.replace(call, seq=self.next_seq()))
 
     def moment_s(self) -> int:
-        """The clock's moment in whole seconds since 1970, for use outside a command."""
+        """The current moment of the clock in whole seconds since 1970, for use outside of a command."""
         with self.turn:
             return self._look() // 1000
 
     def version(self) -> tuple[int, int, int]:
-        """Three numbers. At least one of them changes with every write of any process, and with a reset."""
+        """Three numbers, of which at least one changes with every write by any process, and with a reset."""
         connection = self._connection
         return connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes, self.last("seq")
 
     def clock_if_due(self) -> str | None:
-        """The clock's mode if a job is due, else None; claimed jobs count, since their driver may have died.
+        """The clock's mode if a job is due, else None. Claimed jobs count, since their driver may have died.
 
-        Raises NotNow, as a command does.
+        Raises NotNow: the file or the connection is busy.
         """
         self._take_connection()
         try:
@@ -599,7 +600,7 @@ class Transaction:
             self.turn.release()
 
     def _look(self) -> int:
-        """The moment in milliseconds since 1970; forgets what is remembered if another connection has written."""
+        """The current moment in milliseconds since 1970; clears the caches if another connection has written."""
         if self._shared:
             version = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
             if version != self._version:
@@ -619,12 +620,12 @@ class Transaction:
         return self._latest_ms
 
     def _end(self) -> None:
-        """Update what is remembered between commands, after the commit of a command or after a read."""
+        """Updates the caches after the commit of a command or after a read."""
         if not self.reads_only:
             self.later.clear()
             if self._failed_at != self._connection.total_changes:
                 self._failed_at = None
-            if self._made_up_ms >= _WORTH_TELLING_MS:
+            if self._made_up_ms >= _LEAST_LOGGED_MS:
                 said = "This machine's clock was set back by %s s. The sandbox's clock continues from where it was."
                 _LOG.warning(said, self._made_up_ms // 1000)
             self._made_up_ms = 0
@@ -633,9 +634,9 @@ class Transaction:
         self._read_ids_before = self._read_ids.copy()
 
     def new_read_id(self, kind: str) -> str:
-        """The next identifier of a kind for a read, which cannot write its number into a kept file.
+        """The next id of a kind for a read, which cannot write its number into a kept file.
 
-        In a file that other processes may have open, each opening numbers its own reads.
+        If other processes may have the file open, each opening numbers its own reads.
         """
         if not self._shared:
             return self.new_id(kind)
@@ -650,14 +651,14 @@ class Transaction:
         return f"{name}@merchant.example", self.draws.token("password", MERCHANT_ID)
 
     def trace(self, call: rows.StoredCall) -> None:
-        """Record a call in the trace; during a read, the call waits until the next command writes it."""
+        """Records a call in the trace; during a read, the call waits for the next command, which writes it."""
         if self.reads_only:
             self.later.append(call)
         else:
             self.calls.add(call)
 
     def _write_counters(self) -> None:
-        """Write the counters and a running clock's moment, once per command, before its commit."""
+        """Writes the counters and a running clock's moment, once per command, before its commit."""
         if self.reads_only:
             return
         if self.clock_mode() == "running":
@@ -672,7 +673,7 @@ class Transaction:
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        """Undo the block's changes if it raises, but not the command's earlier changes."""
+        """Undoes the block's changes if it raises, but not the command's earlier changes."""
         before = self.now_ms, self._clock, self._counters.copy(), self._counted.copy()
         self._cursor.execute("SAVEPOINT step")
         try:
@@ -688,12 +689,12 @@ class Transaction:
         self._cursor.execute("RELEASE step")
 
     def close(self) -> None:
-        """Close the cursor, whose last statement would keep the connection open."""
+        """Closes the cursor, since its last statement would keep the connection open."""
         with suppress(sqlite3.ProgrammingError):  # the connection was closed before
             self._cursor.close()
 
     def drop_memory(self) -> None:
-        """Forget everything remembered, as after a rollback."""
+        """Clears all caches, as after a rollback."""
         self._clock = None
         self._none_claimed = False
         self._counters.clear()
@@ -707,24 +708,24 @@ class Transaction:
         return self._clock
 
     def next_seq(self) -> int:
-        """The next `seq`: the place in the order of all that happens."""
+        """The next `seq`, which numbers everything that happens in order."""
         return self.count_up("seq")
 
     def new_id(self, prefix: str) -> str:
-        """The next identifier that begins with `prefix`."""
+        """The next id that begins with `prefix`."""
         return self.draws.identifier(prefix, self.count_up(prefix))
 
     def number_call(self, kind: str, *, reads: bool, traced: bool) -> tuple[str, int | None]:
-        """A new call's id, and its place in the trace: None if the call is not `traced`.
+        """The id of a new call, and its `seq` in the trace; None if the call is not `traced`.
 
-        The place is 0 in a transaction that only reads: the next command gives the call its place. The id is numbered
-        among those of reads if `reads` is True or the transaction only reads.
+        The `seq` is 0 in a transaction that only reads, and the next command assigns it. The id is numbered among those
+        of reads if `reads` is True or the transaction only reads.
         """
         seq = None if not traced else 0 if self.reads_only else self.next_seq()
         return self.new_read_id(kind) if reads or self.reads_only else self.new_id(kind), seq
 
     def new_key(self, account: str, kind: str) -> tuple[rows.StoredKey, str]:
-        """Create a key of an account, `secret` or `publishable`: its record, and its value, which is not stored."""
+        """Creates an account's key, `secret` or `publishable`; returns its record, and its value, which is not kept."""
         key_id = self.new_id("key")
         value = self.draws.api_key(kind, key_id)
         masked = f"{KEY_PREFIXES[kind]}{MARK}{value[-4:]}"
@@ -732,12 +733,12 @@ class Transaction:
         return made, value
 
     def key_and_account(self, digest: str) -> tuple[rows.StoredKey, rows.StoredAccount] | None:
-        """The key with this digest, and its account; None without such a key."""
+        """The key with this digest, and its account; None if there is no such key."""
         key = self.api_keys.first(digest=digest)
         return (key, self.accounts[key.account]) if key else None
 
     def key(self, account: str, kind: str) -> str:
-        """The oldest active key of an account, drawn from the seed, never stored; empty without an active key."""
+        """An account's oldest active key, derived from the seed and never stored; empty if no key is active."""
         key = self.api_keys.first(order="seq", account=account, kind=kind, status=ACTIVE)
         return self.draws.api_key(kind, key.id) if key else ""
 
@@ -753,7 +754,7 @@ class Transaction:
         settles: str | None = None,
         occurred_ms: int | None = None,
     ) -> JournalEntry:
-        """Append a balanced entry to the ledger and return it; without `occurred_ms`, it occurred now.
+        """Appends a balanced entry to the ledger and returns it; by default (`occurred_ms` is None), it occurred now.
 
         `payment` is the id of the payment that the entry is about, None for no payment; `reference` the id by which an
         operator or the bank knows the movement. `reverses` or `settles` is the id of the entry that this entry undoes,
@@ -778,7 +779,7 @@ class Transaction:
         )
 
     def deliver(self, event: webhooks.StoredEvent, endpoint: webhooks.Endpoint, *, in_ms: int) -> webhooks.Delivery:
-        """Create the delivery of an event to an endpoint; the first attempt is due in `in_ms` milliseconds."""
+        """Creates the delivery of an event to an endpoint; its first attempt is due in `in_ms` milliseconds."""
         delivery = self.deliveries.create(account=event.account, event=event.id, endpoint=endpoint.id)
         self.schedule(DELIVER, delivery.id, in_ms=in_ms)
         return delivery
@@ -810,7 +811,7 @@ class Transaction:
         return self.post(recipe, postings, description=description, payment=payment, reference=reference)
 
     def latest_amounts(self, account: str, currency: str, most: int) -> list[int]:
-        """The amounts, in minor units, of charges in a currency, among the `most` latest charges of an account."""
+        """The amounts, in minor units, of the charges in a currency among the latest `most` charges of an account."""
         # Charges of any currency: to look for a rare currency would go through all charges.
         rows = self._connection.execute(
             "SELECT amount_minor, currency FROM charge WHERE account = ? ORDER BY seq DESC LIMIT ?", (account, most)
@@ -818,18 +819,18 @@ class Transaction:
         return [amount_minor for amount_minor, of_currency in rows if of_currency == currency]
 
     def schedule(self, kind: str, ref: str, *, in_ms: int = 0) -> None:
-        """Create a job of a kind for the object `ref`, due in `in_ms` milliseconds."""
+        """Creates a job of a kind for the object with the id `ref`, due in `in_ms` milliseconds."""
         self.jobs.create(due_ms=self.now_ms + in_ms, kind=kind, ref=ref)
 
     def unschedule(self, ref: str) -> None:
-        """Delete all jobs of the object `ref`."""
+        """Deletes all jobs of the object with the id `ref`."""
         self._connection.execute("DELETE FROM job WHERE ref = ?", (ref,))
         self.jobs.forget()
 
     def earliest_job(self, until_ms: int, *, takes_over: bool = False) -> rows.Job | None:
-        """The unclaimed job that is due first, by `until_ms` at the latest, or None.
+        """The unclaimed job that is due first, if it is due by `until_ms`; else None.
 
-        With `takes_over`, also a job that a driver had claimed when it died.
+        With `takes_over`, also jobs that a driver had claimed when it died.
         """
         job = self.jobs.first(order="due_ms, seq", claimed=0)
         if takes_over and (claims := self._claims()):
@@ -837,23 +838,26 @@ class Transaction:
         return job if job and job.due_ms <= until_ms else None
 
     def claim(self, job: rows.Job) -> rows.Job:
-        """Claim a job until it is removed, and return it. A dead driver's claims are taken over, or released."""
+        """Claims a job until it is removed, and returns it.
+
+        If the driver dies, another takes the claim over, or releases it.
+        """
         self._none_claimed = False
         return self.jobs.put(job, claimed=1)
 
     def release_claims(self) -> None:
-        """Make due again the jobs that a driver claimed before it died."""
+        """Makes jobs due again that a driver claimed before it died."""
         for job in self._claims():
             self.jobs.put(job, claimed=0)
 
     def _claims(self) -> list[rows.Job]:
-        """The claimed jobs. Once none is found, the file is read again only after a claim or `drop_memory`."""
+        """The claimed jobs. Once there are none, the file is read again only after a claim or `drop_memory`."""
         found = [] if self._none_claimed else self.jobs.all(claimed=1)
         self._none_claimed = not found
         return found
 
     def move_clock(self, now_ms: int) -> None:
-        """Set the clock's moment; a running clock goes on from there."""
+        """Sets the clock to a moment; a running clock continues from there."""
         self._move_offset(now_ms - self.now_ms, now_ms)
         self.now_ms = now_ms
         self.note("moved", self.last("seq"))
@@ -864,7 +868,7 @@ class Transaction:
         self._connection.execute("UPDATE clock SET offset_ms = ?, manual_ms = ?", (offset_ms + by_ms, manual_ms))
 
     def forget(self) -> None:
-        """Empty the sandbox except for accounts, keys, endpoints and clock; no identifier is used again."""
+        """Deletes everything except accounts, keys, endpoints and clock; no id is used a second time."""
         for table in _FORGOTTEN:
             # Rows of the ledger cannot be deleted; a whole table can, and is created anew.
             self._connection.execute(f"DROP TABLE {table}")
@@ -874,7 +878,7 @@ class Transaction:
         self.note("reset", self.next_seq())
 
     def set_clock_mode(self, mode: str) -> None:
-        """Set the clock's mode, `manual` or `running`; the clock goes on from its present moment."""
+        """Sets the clock's mode, `manual` or `running`; the clock continues from its present moment."""
         if mode != self.clock_mode():
             self._connection.execute(
                 "UPDATE clock SET mode = ?, manual_ms = ?, offset_ms = ?",
@@ -887,15 +891,16 @@ class Transaction:
         return str(self._clock_row()[0])
 
     def count_up(self, kind: str) -> int:
-        """The next number of a kind, from 1; no number is given twice. The commit writes the counter."""
+        """The next number of a kind, from 1; no number is returned twice. The commit writes the counter."""
         self._counters[kind] = self.last(kind) + 1
         self._counted.add(kind)
         return self._counters[kind]
 
     def places(self, tables: Iterable[str], since: int, most: int, skip: int, *, latest: bool) -> list[int]:
-        """The `seq`, ascending, of at most `most` rows of these tables with a `seq` after `since`.
+        """The `seq`, ascending, of at most `most` rows of these tables whose `seq` is after `since`.
 
-        By default these are the first rows after the first `skip`; with `latest`, the last rows before the last `skip`.
+        By default, these are the first rows after leaving out the first `skip`; with `latest`, the last rows before
+        leaving out the last `skip`.
         """
         rows = " UNION ALL ".join(f"SELECT seq FROM {table} WHERE seq > :since" for table in tables)
         sql = f"{rows} ORDER BY seq {'DESC' if latest else ''} LIMIT :most OFFSET :skip"
@@ -912,14 +917,14 @@ class Transaction:
         return self._connection.execute(sql, {"since": since, "most": most}).fetchall()
 
     def note(self, kind: str, value: int) -> None:
-        """Keep an integer under the name `kind`, for `last` to return; a reset does not change the integer."""
+        """Stores an integer under the name `kind`, for `last` to return; a reset does not change it."""
         self._counters[kind] = value
         self._counted.add(kind)
 
     def last(self, kind: str) -> int:
-        """The latest number of a kind, as `count_up` gave it or `note` kept it; 0 before the first.
+        """The latest number of a kind that `count_up` returned or `note` stored; 0 if there is none.
 
-        Of `seq`, the latest place that was taken.
+        For `seq`, the latest one that was used.
         """
         if kind not in self._counters:
             row = self._connection.execute("SELECT value FROM counter WHERE kind = ?", (kind,)).fetchone()
