@@ -811,6 +811,13 @@ class TestJournal:
         told = [*python_rows(lines, "account", "debit_minor", "credit_minor")]
         assert told == [(MTN, 0, 700), ("written off", 700, 0)]
 
+    def test_of_unknown_money_the_fee_is_a_charge(self):
+        net = {"ledger_minor": None, "statement_minor": 495, "statement_fee_minor": 5, "side": "statement"}
+        proposal = '[{"recipe": "unknown_credit", "amount_minor": 500, "fee_minor": 5}]'
+        came = a_break("missing_in_ledger", -495, **net, verdict="accept", why="seen", id="b1", proposal=proposal)
+        told = python_rows(outputs.journal(reconciled(breaks=[came])), "account", "debit_minor", "credit_minor")
+        assert [*told] == [(MTN, 500, 0), (MTN, 0, 5), ("charges", 5, 0), ("suspense", 0, 500)]
+
     @pytest.mark.parametrize("form", outputs.FORMS)
     def test_a_reference_is_exact_and_a_file_has_no_more_lines_than_its_program_takes(self, form: str, tmp_path: Path):
         keys = [text for text in FORMULAS if text == text.strip() and len(text) <= 30] + [f"K{n}" for n in range(300)]
