@@ -129,6 +129,15 @@ class TestApplied:
         for name in ("rows", "closed", "ahead"):
             pd.testing.assert_frame_equal(getattr(result.carry_forward, name), getattr(before.carry_forward, name))
 
+    def test_a_later_decision_replaces_what_was_said_of_any_of_its_breaks(self):
+        found = ids(plain())
+        both, each = [(found["K"], "match", found["L"])], [(found["K"], "accept"), (found["L"], "accept")]
+        later = statement_of(row("NEW", 5, day=25), name="next.csv")
+        for before, now in ((each, both), (both, each[:1]), (both, each[1:])):
+            first = ran(decisions=decided(*before)).carry_forward
+            result = reconcile(ledger_of(*OURS), later, decisions=decided(*now), carry_forward=first)
+            assert result.decisions[["break", "verdict"]].to_numpy().tolist() == [[*now[0][:2]]]
+
     def test_what_became_of_a_decision_is_said(self):
         found = ids(plain())
         about = everything(found).assign(account=ACCOUNT, key=["A", "00K", "L", "FEE"])

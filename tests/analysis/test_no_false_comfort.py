@@ -213,6 +213,14 @@ class TestTheHeadline:
         assert headline(fewer).startswith("1 break to settle.")
         assert is_proven(fewer)
 
+    def test_it_says_that_nothing_is_proven(self):
+        result = reconcile(ledger_of(), file_of(statement_of()))
+        assert headline(result) == (
+            "mtn.csv has no rows and no closing balance: nothing is proven. Nothing to settle. "
+            "The proof does not hold for operator:mtn:float."
+        )
+        assert not is_proven(result)
+
 
 @pytest.mark.parametrize(
     ("balances", "amounts", "says"),

@@ -263,6 +263,12 @@ def test_a_word_with_a_semicolon_is_refused_in_one_reason(tmp_path: Path):
         read_ledger(path, layout=layout)
 
 
+def test_a_balance_that_is_not_told_follows_from_the_one_before(tmp_path: Path):
+    rows = ("k1,2026-10-29,1.00,1.00", "k2,2026-10-30,2.00,", "k3,2026-10-31,3.00,60.00", "k4,2026-10-31,4.00,")
+    text = "\n".join(["key,occurred_at,amount,balance", *rows])
+    assert read_ledger(csv_of(tmp_path, text), account="a").rows["balance_minor"].tolist() == [100, 300, 6_000, 6_400]
+
+
 def test_a_made_key_is_the_same_whatever_the_rows_of_other_accounts(tmp_path: Path):
     columns = {"account": "Account", "moment": "Day", "amount": "Amount", "description": "Text"}
     layout = Layout(name="books", dates=("%Y-%m-%d",), columns=columns, makes_keys=True)

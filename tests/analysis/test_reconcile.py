@@ -346,6 +346,14 @@ SINGLE: dict[str, tuple[Case, Row]] = {
         (ledger_of(movement("k", 500, **OUT)), [statement_of(movement("k", 700, **OUT))]),
         {"codes": [("k", "amount_mismatch")], "recipes": ["unknown_debit"], "proposed": [200]},
     ),
+    "what differs in amount and fee is booked as one entry each": (
+        (ledger_of(movement("k", 500, fee_minor=5)), [statement_of(movement("k", 900, fee_minor=9))]),
+        {"codes": [("k", "amount_mismatch")], "recipes": ["unknown_credit", "fee_raised"], "proposed": [400, 4]},
+    ),
+    "half a kwacha or less is booked as rounding": (
+        (ledger_of(movement("k", 500)), [statement_of(movement("k", 450))]),
+        {"codes": [("k", "amount_mismatch")], "recipes": ["rounded_down"], "proposed": [50]},
+    ),
     "a charge is booked together with its fee": (
         (ledger_of(A), [statement_of(A, movement("k", 500, fee_minor=5, type="fee", **OUT))]),
         {"codes": [("k", "missing_in_ledger")], "recipes": ["fee_raised"], "proposed": [505]},

@@ -811,6 +811,19 @@ class TestJournal:
         lines = csv.DictReader((tmp_path / "j.csv").read_text("utf-8").splitlines())
         assert {line["Details"] for line in lines} == {f"{details} b1"}
 
+    def test_what_is_written_off_goes_against_its_own_account(self):
+        off = a_break("missing_in_statement", 700, verdict="write_off", why="seen", id="b1", proposal="[{}]")
+        lines = outputs.journal(reconciled(breaks=[off]))
+        told = [*python_rows(lines, "account", "debit_minor", "credit_minor")]
+        assert told == [(MTN, 0, 700), ("written off", 700, 0)]
+
+    def test_of_unknown_money_the_fee_is_a_charge(self):
+        net = {"ledger_minor": None, "statement_minor": 495, "statement_fee_minor": 5, "side": "statement"}
+        proposal = '[{"recipe": "unknown_credit", "amount_minor": 500, "fee_minor": 5}]'
+        came = a_break("missing_in_ledger", -495, **net, verdict="accept", why="seen", id="b1", proposal=proposal)
+        told = python_rows(outputs.journal(reconciled(breaks=[came])), "account", "debit_minor", "credit_minor")
+        assert [*told] == [(MTN, 500, 0), (MTN, 0, 5), ("charges", 5, 0), ("suspense", 0, 500)]
+
     @pytest.mark.parametrize("form", outputs.FORMS)
     def test_a_reference_is_exact_and_a_file_has_no_more_lines_than_its_program_takes(self, form: str, tmp_path: Path):
         keys = [text for text in FORMULAS if text == text.strip() and len(text) <= 30] + [f"K{n}" for n in range(300)]

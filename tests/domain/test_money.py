@@ -63,6 +63,13 @@ def test_a_fraction_of_a_ngwee_is_never_rounded_away(minor: int, decimals: int):
     assert refusal(lambda: money_from_major(finer, ZMW)) == ("amount_too_precise", "amount")
 
 
+def test_whole_numbers_go_to_the_same_limit_in_ngwee_and_in_kwacha():
+    for amount, units_minor in ((MOST_MINOR, 1), (MOST_MINOR // 100, 100)):
+        assert money_from_integer(amount, ZMW, units_minor=units_minor) == Money(amount * units_minor)
+        above = partial(money_from_integer, amount + 1, ZMW, units_minor=units_minor)
+        assert refusal(above) == ("amount_too_large", "amount")
+
+
 def test_the_codes_of_iso_4217_have_their_own_decimals():
     by_decimals = Counter(each.decimals for each in ISO_4217.values())
     assert by_decimals == {0: 17, 2: 139, 3: 7, 4: 2}

@@ -124,16 +124,19 @@ class TestChanges:
         assert response.headers["content-type"] == "application/json"
 
 
-def test_the_handset_that_rings_is_the_first_and_then_come_those_used_last(own: Wire):
+def test_the_handset_that_rings_is_the_first_then_come_those_used_last_but_that_of_a_payment_before_all(own: Wire):
     assert own.get("/sandbox/phones").json()["data"] == []
     _, ringing = own.prompt()
-    paid = [own.prompt()[1] for _ in range(21)]
+    (first, oldest), *others = [own.prompt() for _ in range(21)]
+    paid = [oldest, *(phone for _, phone in others)]
     for phone in paid:
         own.pin(phone)
     rows = own.get("/sandbox/phones").json()["data"]
     assert [each["phone"] for each in rows] == [ringing, *paid[::-1]][:20]
     assert [each["waiting"] for each in rows] == [True, *[False] * 19]
     assert rows[0] == own.get(f"/sandbox/phones/{ringing}").json()
+    of_payment = own.get(f"/sandbox/phones?payment={first}").json()["data"]
+    assert [each["phone"] for each in of_payment] == [oldest, ringing, *paid[:1:-1]][:20]
 
 
 def test_the_keys_are_those_of_whoever_asks_and_no_cache_keeps_them(wire: Wire):

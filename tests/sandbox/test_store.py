@@ -314,6 +314,12 @@ def test_a_file_of_another_kind_is_refused_left_as_it_is_and_not_held(store: Sto
         store.run("CREATE TABLE more (id INTEGER)")
 
 
+@pytest.mark.parametrize(("where", "why"), [("missing/store.db", "There is no folder"), (".", "is a folder")])
+def test_a_place_that_holds_no_file_is_refused_with_the_reason(tmp_path: Path, where: str, why: str):
+    with pytest.raises(StoreRefused, match=why):
+        opened(tmp_path / where)
+
+
 def test_another_seed_is_refused_and_one_is_drawn_once(store_path: Path):
     drawn = itertools.count(7)
     keys = []
