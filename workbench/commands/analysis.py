@@ -351,7 +351,6 @@ def reconcile(  # noqa: PLR0913  one argument per option
     closing = closing_words(result.decided) if is_done else ""
     for text in filter(None, (stale_words(result.decisions), result.sign_off, closing)):
         show("\n" + visible(text))
-    result.close()
     sys.exit(0 if is_done else 1)
 
 

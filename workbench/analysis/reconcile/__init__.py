@@ -382,8 +382,10 @@ def _result(run: Run, found: Broken) -> Reconciliation:
 
     def close() -> None:
         # The next period needs the carry-forward, which nobody can work out without the engine's rows.
-        carried()
-        run.engine.close()
+        try:
+            carried()
+        finally:
+            run.engine.close()
 
     return Reconciliation(
         breaks=opened,
