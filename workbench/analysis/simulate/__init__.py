@@ -1,7 +1,4 @@
-"""Simulates a month of a merchant's payments: the ledger, statements with planted breaks, and the answers.
-
-An answer is the code that a reconciliation should find for a planted break.
-"""
+"""Simulates a month of a merchant's payments: the ledger, statements with planted breaks, and the codes to find."""
 
 import csv
 import difflib
@@ -81,10 +78,7 @@ class PlantInputs(NamedTuple):
         return self.chances.between((low, high), "plant", why, row.natural_key)
 
     def later(self, row: Row, low_ms: int, high_ms: int, why: str) -> Row:
-        """The row, moved later by a random time from `low_ms` to `high_ms`, but not beyond the end of the month.
-
-        The time depends only on the row and on the purpose `why`.
-        """
+        """The row, later by `low_ms` to `high_ms`, at most at the month's end; only row and purpose `why` decide it."""
         return row._replace(at_ms=min(self.end_ms, row.at_ms + self.between(low_ms, high_ms, why, row)))
 
     def marked(self, row: Row, **changes: Any) -> Row:  # noqa: ANN401  fields of a row

@@ -72,10 +72,7 @@ HOURLY_SHARES: Final = (
     3.97, 1.43, 0.35, 0.03, 0.01, 0.01, 0.09, 0.42, 1.01, 1.38, 1.13, 1.57,
     2.33, 3.37, 4.10, 4.19, 5.66, 6.53, 9.88, 12.23, 12.73, 10.68, 9.32, 7.59,
 )  # fmt: skip
-"""The share, in percent, of a day's merchant payments in each hour of the day in Lusaka; they do not add up to 100.
-
-They are the hourly aggregates of PaySim.
-"""
+"""The percentage of a day's merchant payments in each hour in Lusaka, as PaySim has it; the sum is not 100."""
 _REACHED: Final = (0.0, *accumulate(share / sum(HOURLY_SHARES) for share in HOURLY_SHARES))
 """The share of a day's payments that has occurred by the beginning of each hour, from 0 to 1."""
 MAX_CUSTOMERS: Final = 3_000
@@ -91,10 +88,7 @@ _OPERATOR_WEIGHTS: Final = {"mtn": 46, "airtel": 42, "zamtel": 12}
 _FULL_REFUNDS_PER_100K: Final = 60_000
 """Refunds of the whole payment in a hundred thousand refunds."""
 _FIRST_PAYOUT_MS, _BETWEEN_PAYOUTS_MS = 2 * DAY_MS + 10 * _HOUR_MS, 7 * DAY_MS
-"""Milliseconds from the month's first midnight to the first payout, and between payouts.
-
-Each payout sends all available money.
-"""
+"""Milliseconds from the month's first midnight to the first payout, and between payouts of all available money."""
 PIN_AFTER_MS: Final = (4_000, 45_000)
 """The shortest and the longest time, in milliseconds, that customers take to enter their PIN."""
 
@@ -205,10 +199,7 @@ class Plan:
             yield self._at_ms(-math.expm1(left))
 
     def _at_ms(self, share: float) -> int:
-        """The moment, in milliseconds, by which this share (0 to 1) of the payments has occurred.
-
-        Every day follows HOURLY_SHARES.
-        """
+        """The moment, in ms, by which this share (0 to 1) of the payments has occurred; each day has HOURLY_SHARES."""
         day, within = divmod(share * self.days, 1)
         hour = min(bisect_right(_REACHED, within) - 1, 23)
         low, high = _REACHED[hour : hour + 2]
@@ -402,10 +393,7 @@ class Month:
         return SimulatedCommand(self._now_ms, what, order, payment.phone, payment.operator, amount_minor)
 
     def _schedule_end(self, payment: Payment) -> None:
-        """Schedules the moment at which the payment ends; until then its handset shows a prompt.
-
-        A charge that ends within its own call shows none.
-        """
+        """Schedules the payment's end; until then its handset shows a prompt, unless a charge ends within its call."""
         if payment.scenario in (LATE, TIMEOUT):
             rings_ms = self._gaps.prompt_timeout_s * 1000
         elif payment.way == CHARGE:
