@@ -7,11 +7,11 @@ from typing import Final
 
 from workbench.errors import InvalidRequest
 
-LUSAKA = timezone(timedelta(hours=2), "CAT")
-"""Africa/Lusaka has no daylight-saving time, so a fixed offset is enough."""
-
 LUSAKA_MS: Final = 7_200_000
 """The milliseconds by which Lusaka is ahead of UTC."""
+LUSAKA = timezone(timedelta(milliseconds=LUSAKA_MS), "CAT")
+"""Africa/Lusaka has no daylight-saving time, so a fixed offset is enough."""
+
 DAY_MS: Final = 86_400_000
 
 START = datetime(2026, 1, 5, 6, tzinfo=UTC)
