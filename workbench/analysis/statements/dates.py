@@ -272,13 +272,13 @@ def _joined(day: str | datetime, time: str, formats: Sequence[DateFormat]) -> st
 
 
 _HALF: Final = timedelta(microseconds=500)
-_ISO_FORMAT: Final = "%Y-%m-%d %H:%M:%S"
+ISO_MOMENT: Final = "%Y-%m-%d %H:%M:%S"
 _ISO: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}.*")
 
 
 def _iso(column: Column, offset: timedelta) -> NDArray[np.int64]:
     """The local milliseconds of a column's distinct cells that are ISO 8601 moments; ABSENT for other cells."""
-    values, slow = _quickly(DateFormat(_ISO_FORMAT), column)
+    values, slow = _quickly(DateFormat(ISO_MOMENT), column)
     for place, cell in zip(slow.tolist(), column.cells(slow), strict=True):
         if isinstance(cell, str) and _ISO.fullmatch(text := cell.strip()):
             with suppress(ValueError, OverflowError):
@@ -342,7 +342,7 @@ def _read_fixed(by: DateFormat, texts: pa.Array, values: NDArray[np.int64]) -> N
 
     A text with a day that does not exist, such as 31 February, becomes ABSENT.
     """
-    if by.pattern == _ISO_FORMAT and (seconds := _seconds(texts)) is not None:
+    if by.pattern == ISO_MOMENT and (seconds := _seconds(texts)) is not None:
         values[:] = pc.multiply(seconds, 1000).fill_null(ABSENT)
         return np.empty(0, np.int64)
     is_like = matched(texts, by.fixed)

@@ -39,7 +39,7 @@ from workbench.analysis.statements.cells import (
     spread,
     text_of,
 )
-from workbench.analysis.statements.dates import ABSENT, DateFormat, dates_in
+from workbench.analysis.statements.dates import ABSENT, ISO_MOMENT, DateFormat, dates_in
 from workbench.analysis.statements.layouts import AMOUNTS, CODE, FOUND, LEDGER_FIELDS, Layout, heading_key
 from workbench.analysis.statements.recognising import Found
 from workbench.domain.masking import mask_numbers
@@ -456,7 +456,7 @@ _WAYS: Final[dict[str, Callable[[_Fields], Made]]] = {
     "sign": _by_sign, "columns": _by_columns, "parties": _by_parties,
 }  # fmt: skip
 _NO_MOVEMENT: Final = {"direction": "in", "amount_minor": 0, "fee_minor": 0, "status": "completed"}
-ISO_DATES: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
+ISO_DATES: Final = (ISO_MOMENT, "%Y-%m-%d")
 _HOUR_MS: Final = 3_600_000
 
 

@@ -306,7 +306,7 @@ def _found_in_table(name: str, given: pa.Table, layout: Layout | None) -> tuple[
     # A column of times beside the days is read by the layout's formats.
     if columns[place].kind == "moment" and "time" not in fields.values():
         is_day = pa.types.is_date(used[place][0].type) or _are_days(columns[place], books)
-        formats = ["%Y-%m-%d" if is_day else "%Y-%m-%d %H:%M:%S"]
+        formats = ISO_DATES[1:] if is_day else ISO_DATES[:1]
     rows = CellRows(name, "table", None, lambda: iter(()), None, name, lambda *_: body)
     return Found(rows, books, header, 0, ()), formats
 
