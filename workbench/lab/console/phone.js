@@ -44,7 +44,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
   const [rings, setRings] = useState(false);
   const [loud, setLoud] = useState(false);
   const task = useTask();
-  const [root, field, back, thread, used] = [useRef(), useRef(), useRef(null), useRef(), useRef(0)];
+  const [root, field, back, thread, used] = [useRef(), useRef(), useRef(null), useRef(), useRef(-Infinity)];
   const isOn = Boolean(handset) && store.isOn();
   const waits = isOn && handset.waiting;
   const now = useNow(Boolean(waits));
@@ -80,7 +80,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     const isKept = performance.now() - used.current < KEEPS_MS;
     if (isKept && relatedTarget && !relatedTarget.closest(".phone")) setTimeout(take);
   };
-  const letGo = () => (used.current = 0);
+  const letGo = () => (used.current = -Infinity);
   useEffect(() => {
     document.addEventListener("pointerdown", letGo, true);
     return () => document.removeEventListener("pointerdown", letGo, true);
