@@ -507,8 +507,8 @@ def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Itera
         many = captions.counted(len(rows), "row of the ledger is", "rows of the ledger are")
         close, first = run.brought.closed_of(account)["closing_date"], carrying.rows_named(rows)
         yield f"{names.get(account, account)}: {many} booked after the close of {close}, and read now: {first}."
-    if run.key.made:
-        yield f"{run.key.made} did not exist; it is a new key for customers' numbers. Give it in every later run."
+    if run.key.created:
+        yield f"{run.key.created} did not exist; it is a new key for customers' numbers. Give it in every later run."
     hashes: list[str] = run.brought.rows["phone_hash"].dropna().tolist()
     if other := sum(bool(hashed) and not hashed.startswith(run.key.id + HASH_SEPARATOR) for hashed in hashes):
         text = f"The customers' numbers of {captions.counted(other, 'row')} brought forward cannot be compared"
