@@ -43,7 +43,7 @@ def schema_of(columns: Columns) -> pa.Schema:
     return pa.schema([pa.field(name, ARROW[kind], nullable=kind not in _FULL) for name, kind in columns.items()])
 
 
-def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pa.Table:
+def arrow_table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pa.Table:
     """Records, or none, as an Arrow table of these columns.
 
     Moments and days may be text of ISO 8601, or whole numbers of milliseconds and of days since 1970.
@@ -65,7 +65,7 @@ def arranged(arrays: Mapping[str, pa.Array | pa.ChunkedArray], columns: Columns)
 def frame(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pd.DataFrame:
     """Records, or none, as a DataFrame with exactly these columns and types."""
     records = list(rows)
-    return typed([table(records, columns)], columns) if records else _empty(tuple(columns.items())).copy()
+    return typed([arrow_table(records, columns)], columns) if records else _empty(tuple(columns.items())).copy()
 
 
 @lru_cache

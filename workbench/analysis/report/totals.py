@@ -36,7 +36,7 @@ class Reconciled(Closing):
     notes: tuple[str, ...]
     """Sentences for readers: what was matched without a key, what could not be compared, and what to check."""
     account_names: Mapping[str, str]
-    """Account → its name in the user's books, if the ledger's layout names it; reports show this name."""
+    """AccountSums → its name in the user's books, if the ledger's layout names it; reports show this name."""
     closed: pd.DataFrame
     """Breaks that this period closed, from this run or earlier ones (columns CLOSED_BREAK)."""
     aside: pd.DataFrame = field(repr=False)
@@ -61,9 +61,9 @@ class Reconciled(Closing):
         """The breaks in each age bucket, the oldest last (columns AGEING); computed on first use."""
         by = ["account", "currency", "code", "bucket"]
         grouped = self.breaks.groupby(by, observed=True, dropna=False)
-        made = grouped.agg(breaks=("rows", "size"), rows=("rows", "sum"), variance_minor=("variance_minor", "sum"))
-        made = made.reset_index().sort_values(by, ignore_index=True)
-        return made[list(AGEING)].astype(
+        ages = grouped.agg(breaks=("rows", "size"), rows=("rows", "sum"), variance_minor=("variance_minor", "sum"))
+        ages = ages.reset_index().sort_values(by, ignore_index=True)
+        return ages[list(AGEING)].astype(
             {name: kind for name, kind in AGEING.items() if name not in {"code", "bucket"}}
         )
 
@@ -95,7 +95,7 @@ class Reconciled(Closing):
         self._close()
 
 
-class Account(NamedTuple):
+class AccountSums(NamedTuple):
     """The rows of an account on both sides, and its signed net variance in minor units.
 
     `of_period` has the numbers of matched rows and of all rows of this period; `value_of_period` has their net values
@@ -113,7 +113,7 @@ class Account(NamedTuple):
     value_of_period: tuple[int, int]
 
 
-class Code(NamedTuple):
+class CodeSums(NamedTuple):
     """The breaks of one code in one currency; `up_minor` and `down_minor` sum the positive and the negative variances.
 
     `decided` is the number of decided breaks, `who` names those who decided, `oldest_days` is the greatest age if any
@@ -164,8 +164,8 @@ class _Named:
     def __getattr__(self, name: str) -> object:
         value = getattr(self._result, name)
         if isinstance(value, pd.DataFrame) and "account" in value:
-            names, told = self._result.account_names, value["account"]
-            value = value.assign(account=told.map(lambda account: names.get(account, account)).astype(told.dtype))
+            names, accounts = self._result.account_names, value["account"]
+            value = value.assign(account=accounts.map(lambda account: names.get(account, account)).astype(accounts.dtype))
         setattr(self, name, value)
         return value
 
@@ -181,17 +181,17 @@ def settled(breaks: pd.DataFrame) -> pd.DataFrame:
     is_decided = breaks["verdict"].notna()
     if not is_decided.any():
         return breaks
-    told = python_rows(breaks[is_decided], "verdict", "who", "rule", "why")
-    texts = [in_words(verdict, who or f"the rule {rule!r}", why) for verdict, who, rule, why in told]
-    made = breaks["settlement"].astype("string")
-    made[is_decided] = pd.array([text[0].upper() + text[1:] for text in texts], "string")
-    return breaks.assign(settlement=made)
+    decisions = python_rows(breaks[is_decided], "verdict", "who", "rule", "why")
+    texts = [in_words(verdict, who or f"the rule {rule!r}", why) for verdict, who, rule, why in decisions]
+    settlements = breaks["settlement"].astype("string")
+    settlements[is_decided] = pd.array([text[0].upper() + text[1:] for text in texts], "string")
+    return breaks.assign(settlement=settlements)
 
 
 _ASIDE: Final = ("account", "currency", "rows", "matched_rows", "value", "matched_value")
 
 
-def by_account(result: Reconciled) -> list[Account]:
+def sums_by_account(result: Reconciled) -> list[AccountSums]:
     """The totals for each account and currency of the summary, in order of names."""
     sums: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     counts = ("ledger_rows", "statement_rows", "variance_minor", "moved_minor")
@@ -200,37 +200,37 @@ def by_account(result: Reconciled) -> list[Account]:
     ):
         if code == codes.TOLD_AGAIN:
             continue
-        found, both = sums[account or "", currency or ""], ledger + statement
-        found.update(ledger_rows=ledger, statement_rows=statement, rows=both, value=value)
+        counts_of, rows = sums[account or "", currency or ""], ledger + statement
+        counts_of.update(ledger_rows=ledger, statement_rows=statement, rows=rows, value=value)
         if code == codes.MATCHED:
-            found.update(matched=both, matched_rows=both, matched_value=value)
+            counts_of.update(matched=rows, matched_rows=rows, matched_value=value)
         else:
-            found.update(variance_minor=variance, timing_rows=both if code == codes.TIMING else 0)
+            counts_of.update(variance_minor=variance, timing_rows=rows if code == codes.TIMING else 0)
     for account, currency, *aside in python_rows(result.aside, *_ASIDE) if len(result.aside) else ():
         sums[account or "", currency or ""].subtract(dict(zip(_ASIDE[2:], aside, strict=True)))
     return [
-        Account(
-            *key, found["ledger_rows"], found["statement_rows"], found["matched"], found["timing_rows"],
-            found["variance_minor"], (found["matched_rows"], found["rows"]), (found["matched_value"], found["value"]),
-        ) for key, found in sorted(sums.items())
+        AccountSums(
+            *key, counts_of["ledger_rows"], counts_of["statement_rows"], counts_of["matched"], counts_of["timing_rows"],
+            counts_of["variance_minor"], (counts_of["matched_rows"], counts_of["rows"]), (counts_of["matched_value"], counts_of["value"]),
+        ) for key, counts_of in sorted(sums.items())
     ]  # fmt: skip
 
 
-def by_code(result: Reconciled) -> list[Code]:
+def sums_by_code(result: Reconciled) -> list[CodeSums]:
     """The totals for each code and currency of the breaks, in the order of the rules; `timing` comes last."""
-    found: defaultdict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
+    by_code: defaultdict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
     for code, currency, *more in python_rows(
         result.breaks, "code", "currency", "variance_minor", "rows", "age_days", "verdict", "who", "rule", "settlement"
     ):
-        found[code, currency or ""].append(tuple(more))
-    made = []
-    for (code, currency), breaks in found.items():
+        by_code[code, currency or ""].append(tuple(more))
+    totals = []
+    for (code, currency), breaks in by_code.items():
         variances, rows, ages, verdicts, who, rules, settlements = zip(*breaks, strict=True)
-        by_rule = {repr(rule) for rule, one, said in zip(rules, who, verdicts, strict=True) if said and not one}
+        by_rule = {repr(rule) for rule, person, decision in zip(rules, who, verdicts, strict=True) if decision and not person}
         of_rules = [f"the rule{'s' if len(by_rule) > 1 else ''} {listed(sorted(by_rule))}"][: len(by_rule)]
-        to_do = {text for text, said in zip(settlements, verdicts, strict=True) if text and not said}
-        made.append(
-            Code(
+        to_do = {text for text, decision in zip(settlements, verdicts, strict=True) if text and not decision}
+        totals.append(
+            CodeSums(
                 code, currency, len(breaks), sum(rows), *_by_sign(variances),
                 decided=sum(verdict is not None for verdict in verdicts),
                 who=listed([*sorted({person for person in who if person}), *of_rules]),
@@ -238,7 +238,7 @@ def by_code(result: Reconciled) -> list[Code]:
                 settlement=to_do.pop() if len(to_do) == 1 else codes.settlement_of(code),
             )
         )  # fmt: skip
-    return sorted(made, key=lambda line: (line.code == codes.TIMING, codes.CODES.index(line.code), line.currency))
+    return sorted(totals, key=lambda line: (line.code == codes.TIMING, codes.CODES.index(line.code), line.currency))
 
 
 def listed(names: Sequence[str]) -> str:
