@@ -301,7 +301,7 @@ def reconcile(  # noqa: PLR0913  one argument per option
     ledger, statements = _sides(given, named)
     ours = () if is_address(ledger) else (Path(ledger),)
     phone_key, others = options["phone_key"], [options[name] for name in ("decisions", "rules", "phone_key")]
-    outputs.check(outs, [*ours, *statements, *filter(None, others)], journal)
+    outputs.check_paths(outs, [*ours, *statements, *filter(None, others)], journal)
     if brought and kept and brought.resolve() == kept.resolve():
         raise click.UsageError(f"--carry-to {kept} would overwrite the period before: give each period its own folder.")
     carried = None if brought is None else CarryForward.load(brought)
@@ -336,7 +336,7 @@ def reconcile(  # noqa: PLR0913  one argument per option
         written = list[Path]()
         for out in outs:
             status.update(visible(f"Writing {out.name}"))
-            written += outputs.write(result, out, excel=excel, matches=with_matches)
+            written += outputs.write_results(result, out, excel=excel, matches=with_matches)
         lost = "" if kept is None else result.carry_forward.lost_words(kept)
         if kept is not None:
             result.carry_forward.save(kept)

@@ -168,10 +168,10 @@ class Reconciliation(Reconciled):
         write_page(self, path)
 
     def __repr__(self) -> str:
-        return captions.text(self)
+        return captions.overview_text(self)
 
     def _repr_html_(self) -> str:
-        return captions.html(self)
+        return captions.overview_html(self)
 
 
 def reconcile(  # noqa: PLR0913  each has a default, and is given by name

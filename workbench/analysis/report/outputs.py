@@ -1,6 +1,6 @@
 """Files of a reconciliation for other programs: the breaks as a table, and decided breaks as lines of a journal.
 
-`write` chooses the writer by a file's ending.
+`write_results` chooses the writer by a file's ending.
 
 The journal has one balanced entry for each decided break, in a general form and as three programs import it. The
 columns are those that the vendors document: "Import audit trail transactions" of Sage 50 Accounts (Sage Knowledgebase,
@@ -48,7 +48,7 @@ takes a run of blanks at once; otherwise it would search from each blank to the 
 _TEXTS: Final = ("string", "category")
 
 
-def check(outs: Sequence[Path], inputs: Collection[Path], journal: Path | None = None) -> None:
+def check_paths(outs: Sequence[Path], inputs: Collection[Path], journal: Path | None = None) -> None:
     """Checks the output files before the work begins; `journal` is the file of the journal, if one is to be written.
 
     Raises ReportRefused: an ending is unknown, a folder is missing, two results have one file, or a file is an input.
@@ -57,7 +57,7 @@ def check(outs: Sequence[Path], inputs: Collection[Path], journal: Path | None =
         _check_journal(journal)
         outs = [*outs, journal]
     read, endings = {path.resolve() for path in inputs}, (XLSX, HTML, files.CSV, files.PARQUET)
-    for place, out in enumerate(outs):
+    for index, out in enumerate(outs):
         if out.suffix.lower() not in endings:
             known = ", ".join(endings)
             raise ReportRefused(f"{out} ends in {out.suffix or 'nothing'}; results are written to {known}.")
@@ -65,13 +65,13 @@ def check(outs: Sequence[Path], inputs: Collection[Path], journal: Path | None =
             raise ReportRefused(f"{out} cannot be written: there is no folder {out.parent}.")
         if out.is_dir() or out.resolve() in read:
             raise ReportRefused(f"{out} cannot be written: it is {'a folder' if out.is_dir() else 'an input'}.")
-        if out.resolve() in {path.resolve() for path in outs[:place]}:
+        if out.resolve() in {path.resolve() for path in outs[:index]}:
             raise ReportRefused(f"{out} is named twice.")
         if _is_table(out) and out != journal and _beside(out).resolve() in {*read, *map(Path.resolve, outs)}:
             raise ReportRefused(f"{_beside(out)} cannot be written twice: the suggestions of {out} go there.")
 
 
-def write(result: Reconciled, out: Path, *, excel: bool = False, matches: bool = False) -> list[Path]:
+def write_results(result: Reconciled, out: Path, *, excel: bool = False, matches: bool = False) -> list[Path]:
     """Writes the results to a file, in the format of its ending, and returns the paths of the written files.
 
     With `matches`, a workbook also has every matched row. A table has the columns BREAK, amounts in whole minor units,
@@ -117,9 +117,9 @@ def formula_warning(result: Reconciled, outs: Sequence[Path]) -> str:
         if kind in _TEXTS
     ]  # fmt: skip
     many = sum(text != _quoted(text) for column in texts for text in column)
-    what = f"{' and '.join(out.name for out in outs)} has {captions.counted(many, 'cell')}"
-    how = "do not open the file in a spreadsheet, or write it with --excel."
-    return f"{what} that a spreadsheet would run as formulas: {how}" if many else ""
+    subject = f"{' and '.join(out.name for out in outs)} has {captions.counted(many, 'cell')}"
+    advice = "do not open the file in a spreadsheet, or write it with --excel."
+    return f"{subject} that a spreadsheet would run as formulas: {advice}" if many else ""
 
 
 def _armed_cells(frame: pd.DataFrame, shape: Columns) -> pd.DataFrame:
@@ -130,7 +130,7 @@ def _armed_cells(frame: pd.DataFrame, shape: Columns) -> pd.DataFrame:
 
 
 def _quoted(text: str) -> str:
-    kept = _BEGINS_AGAIN.sub(lambda found: f"{found[1]}'{found[2]}" if found[2] else found[1], text)
+    kept = _BEGINS_AGAIN.sub(lambda match: f"{match[1]}'{match[2]}" if match[2] else match[1], text)
     return f"'{kept}" if begins_as_formula(text) else kept
 
 
@@ -166,10 +166,10 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
     for row in _decided(totals.named(result)):
         if _without_entry(row):
             continue
-        told = totals.in_words(row["verdict"], None, row["why"] or row["rule"])
+        decision = totals.in_words(row["verdict"], None, row["why"] or row["rule"])
         text = " ".join((row["description"] or "").split()) or row["code"]
         line = {"entry": row["id"], "date": on or row["business_date"], "currency": row["currency"],
-                "narrative": armed(f"{text} ({told})")}  # fmt: skip
+                "narrative": armed(f"{text} ({decision})")}  # fmt: skip
         for posted, reference, minor in _lines(row):
             debit, credit = max(minor, 0), max(-minor, 0)
             amounts = {"debit_minor": debit, "credit_minor": credit, "reference": reference}
@@ -190,15 +190,15 @@ def _lines(row: Mapping[str, Any]) -> list[tuple[str, str, int]]:
         lines, booked = [(account, bodies[0]["reference"], -booked)], 0
     fee = 0 if stated is None else (row["statement_fee_minor"] or 0) - bool(booked) * (row["ledger_fee_minor"] or 0)
     lines += [(account, key, (stated or 0) - booked + fee), (account, key, -fee)]
-    parts, rest = Counter[str](), SUSPENSE
+    parts, other_account = Counter[str](), SUSPENSE
     for body in bodies if row["verdict"] != WRITE_OFF else ():
-        rest = INTEREST if body.get("description", "").startswith(f"{INTEREST}: ") else rest
+        other_account = INTEREST if body.get("description", "").startswith(f"{INTEREST}: ") else other_account
         if body["recipe"] in AGAINST:
             against, sign = AGAINST[body["recipe"]]
             parts[against] -= sign * body["amount_minor"]
         elif body["recipe"] in UNKNOWN and not booked:
             parts[CHARGES] += body["fee_minor"]
-    parts[WRITTEN_OFF if row["verdict"] == WRITE_OFF else rest] = row["variance_minor"] - parts.total()
+    parts[WRITTEN_OFF if row["verdict"] == WRITE_OFF else other_account] = row["variance_minor"] - parts.total()
     return [line for line in (*lines, *((name, key, minor) for name, minor in parts.items())) if line[-1]]
 
 
@@ -227,16 +227,16 @@ def journal_note(result: Reconciled, form: str = "general", accounts: Mapping[st
     """
     decided = [*_decided(result)]
     reasons = Counter(map(_without_entry, decided))
-    left = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if reason)
+    without_entry = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if reason)
     risky = sum(begins_as_formula(row["key"]) for row in decided if not _without_entry(row))
     posted = dict.fromkeys(journal(result)["account"] if form != "general" else ())
     uncoded = totals.listed([name for name in posted if name not in (accounts or {})])
-    told = {
+    sentences = {
         f"The journal has no code for {uncoded}: give each with --journal-account NAME=CODE.": uncoded,
-        f"Decided breaks that have no entry in the journal: {left}.": left,
+        f"Decided breaks that have no entry in the journal: {without_entry}.": without_entry,
         f"Import the journal, and do not open it in a spreadsheet, which would run {risky:,} of its references.": risky,
     }
-    return " ".join(text for text, is_so in told.items() if is_so)
+    return " ".join(text for text, is_so in sentences.items() if is_so)
 
 
 FORMS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -304,17 +304,17 @@ def write_journal(
             parts.append([])
         parts[-1] += rows
     whole, paths = Path(path), []
-    further = _further_parts(whole)
+    earlier_parts = _further_parts(whole)
     for part, rows in enumerate(parts, start=1):
         paths.append(whole if part == 1 else whole.with_stem(f"{whole.stem}-{part}"))
         with files.written_whole(paths[-1]) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([[*FORMS[form]], *rows])
-    for before in further:
-        if before not in paths:
+    for earlier in earlier_parts:
+        if earlier not in paths:
             try:
-                before.unlink()
+                earlier.unlink()
             except OSError as error:
-                text = f"{before} is of an earlier journal and cannot be deleted: {error.strerror}."
+                text = f"{earlier} is of an earlier journal and cannot be deleted: {error.strerror}."
                 raise ReportRefused(text) from None
     return paths
 
@@ -353,8 +353,8 @@ def _in_major(line: Mapping[str, Any]) -> dict[str, Any]:
     amounts = {"debit": debit, "credit": credit, "amount": debit or credit, "signed": debit or f"-{credit}"}
     details = line["narrative"]
     if len(details) > _DETAILS:
-        whole = details[: _DETAILS - len("...)")]
-        details = f"{whole.rpartition(' ')[0] or whole}..."
+        kept = details[: _DETAILS - len("...)")]
+        details = f"{kept.rpartition(' ')[0] or kept}..."
         details += ")" * (details.rfind("(") > details.rfind(")"))
-    told = {"details": details, "currency": line["currency"] or "", "type": "JD" if debit else "JC"}
-    return {**line, **amounts, **told}
+    others = {"details": details, "currency": line["currency"] or "", "type": "JD" if debit else "JC"}
+    return {**line, **amounts, **others}

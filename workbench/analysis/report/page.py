@@ -36,11 +36,11 @@ _MAX_LABEL: Final = 60
 """The most characters of a narrative that stands for a break without a key."""
 _SIGNED: Final = re.compile(r"(?<![^\s(])[-+][^\s<)]+")
 _NET: Final = ("ledger_minor", "statement_minor")
-_PARTS: Final = tuple(f"{side}_{what}_minor" for side in ("ledger", "statement") for what in ("amount", "fee"))
-_REST: Final = ("id", "account", "key", "code", "description", "side", "variance_minor", "currency")
+_PARTS: Final = tuple(f"{side}_{part}_minor" for side in ("ledger", "statement") for part in ("amount", "fee"))
+_IN_REST: Final = ("id", "account", "key", "code", "description", "side", "variance_minor", "currency")
 _IN_DECISION: Final = ("id", "account", "key", "verdict", "partner", "who", "when", "why")
 _TABLES: Final = (
-    captions.headline, captions.is_proven, captions.reconciliations, captions.closed, captions.accounts, captions.proof,
+    captions.headline, captions.is_proven, captions.reconciliations, captions.closed, captions.account_rows, captions.proof,
     captions.inputs,
 )  # fmt: skip
 """Functions of a result; the template shows what each returns, under the function's name."""
@@ -68,7 +68,7 @@ def page(result: Reconciled) -> str:
             if listed.isdisjoint({row[0], *(row[2] or "").split("; ")})
         ),
         money=[
-            (currency, *(captions.nets(shown, currency, by) for by in ("bucket", "business_date")))
+            (currency, *(captions.variances(shown, currency, by) for by in ("bucket", "business_date")))
             for currency in currencies
         ],
         amount_headings=[captions.heading(name) for name in (*_NET, "variance_minor")],
@@ -84,7 +84,7 @@ def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
     """Yields for each code the number of breaks, the largest breaks, and the advice on settling them."""
     counts: Counter[str] = Counter()
     to_do: dict[str, str] = {}
-    for total in totals.by_code(result):
+    for total in totals.sums_by_code(result):
         counts[total.code] += total.breaks
         to_do[total.code] = "" if total.is_decided else total.settlement
     breaks, suggested = result.breaks, _suggested(result)
@@ -95,10 +95,10 @@ def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
     for code, count in counts.items():
         rows = captions.records(totals.settled(largest[code]))
         # A decision about a whole code is about its open breaks that are not listed, too.
-        further = (breaks["code"] == code) & breaks["verdict"].isna() & ~breaks.index.isin(largest[code].index)
+        is_unlisted = (breaks["code"] == code) & breaks["verdict"].isna() & ~breaks.index.isin(largest[code].index)
         rest = [
-            (*row, _label(row[2], told), "" if side == "both" else signed_text(minor, currency))
-            for *row, told, side, minor, currency in python_rows(breaks[further].head(_MAX_AT_ONCE), *_REST)
+            (*row, _label(row[2], narrative), "" if side == "both" else signed_text(minor, currency))
+            for *row, narrative, side, minor, currency in python_rows(breaks[is_unlisted].head(_MAX_AT_ONCE), *_IN_REST)
         ]
         yield {
             "code": code, "meaning": BREAK_CODES[code].meaning, "breaks": count, "settlement": to_do[code],
@@ -109,13 +109,13 @@ def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
 def _suggested(result: Reconciled) -> dict[str, str]:
     """Break id → sentences on the breaks that may be one movement with it; the sentences name breaks by their keys."""
     keys = {name: key for name, key in python_rows(result.breaks, "id", "key") if has_key(key)}
-    found: dict[str, list[str]] = defaultdict(list)
+    sentences: dict[str, list[str]] = defaultdict(list)
     for breaks, why in python_rows(result.suggestions, "breaks", "why"):
         ids = breaks.split("; ")
         for break_id in ids:
             others = ", ".join(keys.get(other, other) for other in ids if other != break_id)
-            found[break_id].append(f"Perhaps one movement with {others}: {why}" if others else why)
-    return {name: " ".join(texts) for name, texts in found.items()}
+            sentences[break_id].append(f"Perhaps one movement with {others}: {why}" if others else why)
+    return {name: " ".join(texts) for name, texts in sentences.items()}
 
 
 def _listed(
@@ -127,16 +127,16 @@ def _listed(
     candidates.
     """
     currency, day, since = (row[name] for name in ("currency", "business_date", "since_date"))
-    account, called = row["account"], names.get(row["account"], row["account"])
+    account, shown_name = row["account"], names.get(row["account"], row["account"])
     amounts = ["" if row[name] is None else major_text(row[name], currency) for name in _NET]
     amounts.append(signed_text(row["variance_minor"], currency))
     parts = [f"{captions.heading(name)} {major_text(row[name], currency)}" for name in _PARTS if row[name] is not None]
-    more = [called, row["entry"], row["phone"], f"{row['rows']} rows" if row["rows"] > 1 else ""]
-    said = [f"\u201c{row['description']}\u201d" if row["description"] else "", row["words"]]
+    more = [shown_name, row["entry"], row["phone"], f"{row['rows']} rows" if row["rows"] > 1 else ""]
+    own_words = [f"\u201c{row['description']}\u201d" if row["description"] else "", row["words"]]
     return {
         "data": {
             **{name: str(row[name] or "") for name in _IN_DECISION},
-            **({} if called == account else {"account-called": called}),
+            **({} if shown_name == account else {"account-called": shown_name}),
             "side": row["side"],
             "amount": amounts[-1],
             "label": _label(row["key"], row["description"]),
@@ -152,7 +152,7 @@ def _listed(
         "since": "new" if since is None else f"carried since {since.isoformat()}",
         "amounts": amounts,
         "age": "" if row["age_days"] is None else counted(row["age_days"], "day"),
-        "said": " · ".join(_short(text) for text in said if text),
+        "own_words": " · ".join(_short(text) for text in own_words if text),
         "is_decided": row["verdict"] is not None,
         "suggested": _short(suggested.get(row["id"])),
         **{name: _short(row[name]) for name in ("reason", "settlement")},

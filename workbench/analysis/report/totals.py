@@ -36,7 +36,7 @@ class Reconciled(Closing):
     notes: tuple[str, ...]
     """Sentences for readers: what was matched without a key, what could not be compared, and what to check."""
     account_names: Mapping[str, str]
-    """AccountSums → its name in the user's books, if the ledger's layout names it; reports show this name."""
+    """Account → its name in the user's books, if the ledger's layout names it; reports show this name."""
     closed: pd.DataFrame
     """Breaks that this period closed, from this run or earlier ones (columns CLOSED_BREAK)."""
     aside: pd.DataFrame = field(repr=False)
@@ -200,19 +200,19 @@ def sums_by_account(result: Reconciled) -> list[AccountSums]:
     ):
         if code == codes.TOLD_AGAIN:
             continue
-        counts_of, rows = sums[account or "", currency or ""], ledger + statement
-        counts_of.update(ledger_rows=ledger, statement_rows=statement, rows=rows, value=value)
+        total, rows = sums[account or "", currency or ""], ledger + statement
+        total.update(ledger_rows=ledger, statement_rows=statement, rows=rows, value=value)
         if code == codes.MATCHED:
-            counts_of.update(matched=rows, matched_rows=rows, matched_value=value)
+            total.update(matched=rows, matched_rows=rows, matched_value=value)
         else:
-            counts_of.update(variance_minor=variance, timing_rows=rows if code == codes.TIMING else 0)
+            total.update(variance_minor=variance, timing_rows=rows if code == codes.TIMING else 0)
     for account, currency, *aside in python_rows(result.aside, *_ASIDE) if len(result.aside) else ():
         sums[account or "", currency or ""].subtract(dict(zip(_ASIDE[2:], aside, strict=True)))
     return [
         AccountSums(
-            *key, counts_of["ledger_rows"], counts_of["statement_rows"], counts_of["matched"], counts_of["timing_rows"],
-            counts_of["variance_minor"], (counts_of["matched_rows"], counts_of["rows"]), (counts_of["matched_value"], counts_of["value"]),
-        ) for key, counts_of in sorted(sums.items())
+            *key, total["ledger_rows"], total["statement_rows"], total["matched"], total["timing_rows"],
+            total["variance_minor"], (total["matched_rows"], total["rows"]), (total["matched_value"], total["value"]),
+        ) for key, total in sorted(sums.items())
     ]  # fmt: skip
 
 
@@ -253,12 +253,12 @@ def nets(result: Reconciled, currency: str, by: str) -> dict[Any, Net]:
     date are left out.
     """
     accounts = {account for account, code in python_rows(result.proof, "account", "currency") if code == currency}
-    found: defaultdict[Any, list[int]] = defaultdict(list)
+    variances: defaultdict[Any, list[int]] = defaultdict(list)
     for account, key, variance in python_rows(result.breaks, "account", by, "variance_minor"):
         if account in accounts and key is not None:
-            found[key].append(variance)
-    order = [*codes.BUCKETS] if by == "bucket" else sorted(found)
-    return {key: Net(len(found[key]), *_by_sign(found[key])) for key in order if key in found}
+            variances[key].append(variance)
+    order = [*codes.BUCKETS] if by == "bucket" else sorted(variances)
+    return {key: Net(len(variances[key]), *_by_sign(variances[key])) for key in order if key in variances}
 
 
 def _by_sign(variances: Sequence[int]) -> tuple[int, int]:
@@ -317,8 +317,8 @@ class Balances(NamedTuple):
     @property
     def lines(self) -> list[Line]:
         """The lines of both sides, then a line for the unexplained amount if there is one."""
-        rest = [Line("Not explained: books less statement, both adjusted", self.unexplained_minor)]
-        return [line for side in (*self.sides, rest[: bool(self.unexplained_minor)]) for line in side]
+        unexplained = [Line("Not explained: books less statement, both adjusted", self.unexplained_minor)]
+        return [line for side in (*self.sides, unexplained[: bool(self.unexplained_minor)]) for line in side]
 
 
 def balances(result: Reconciled) -> Iterator[Balances]:
@@ -342,12 +342,12 @@ def balances(result: Reconciled) -> Iterator[Balances]:
     for row in python_rows(result.proof, *_PROOF):
         account, currency, ledger, statement, tolerated, brought, unexplained, holds, note = row
         sides = []
-        for side, balance, text, rest in (
+        for side, balance, text, kept_minor in (
             (codes.STATEMENT, statement, "open items of earlier runs", brought),
             (codes.BOOKS, ledger, "differences within the tolerance", -tolerated),
         ):
             items = [(key[2], minor, counts[key]) for key, minor in sums.items() if key[:2] == (account, side)]
-            items += [(text, rest, 0)] if rest else []
+            items += [(text, kept_minor, 0)] if kept_minor else []
             items.sort(key=lambda item: (item[1] < 0, -abs(item[1])))
             sides.append([
                 Line(f"Balance per {side}", balance),
@@ -363,7 +363,7 @@ def balances(result: Reconciled) -> Iterator[Balances]:
         yield Balances(account, currency, caption, sides, unexplained)
 
 
-def _items(found: pd.DataFrame) -> Iterator[tuple[str, str, str, int, str | None, str | None, int]]:
+def _items(breaks: pd.DataFrame) -> Iterator[tuple[str, str, str, int, str | None, str | None, int]]:
     """Yields (account, code, side, variance, proposal, verdict, number of breaks) for each reconciling item.
 
     Breaks that a person matched are one item with the sum of their variances; if they are on both sides, the item is an
@@ -372,14 +372,14 @@ def _items(found: pd.DataFrame) -> Iterator[tuple[str, str, str, int, str | None
     """
     groups: dict[tuple[str, Any], list[list[Any]]] = {}
     names = ("id", "partner", "verdict", "account", "currency", "code", "side", "variance_minor", "proposal")
-    for place, (name, partner, verdict, account, currency, *told) in enumerate(python_rows(found, *names)):
-        code, side, variance, _ = told
-        group: Any = place
+    for index, (name, partner, verdict, account, currency, *values) in enumerate(python_rows(breaks, *names)):
+        code, side, variance, _ = values
+        group: Any = index
         if verdict == "match":
             group = frozenset([name, *(partner or "").split("; ")])
         elif code == codes.AMBIGUOUS:
             group = currency, variance if side == "ledger" else -variance
-        groups.setdefault((account, group), []).append([*told, verdict])
+        groups.setdefault((account, group), []).append([*values, verdict])
     for (account, group), rows in groups.items():
         code, side, _, proposal, verdict = rows[0]
         total, items = sum(row[2] for row in rows), 1
