@@ -340,7 +340,8 @@ class TestOverview:
         breaks = [a_break("timing", 5), a_break("fee_mismatch", 5, **decided), a_break("fee_mismatch", 4)]
         assert "1 of 2 decided by Accounts" in captions.overview_text(reconciled(breaks=breaks))
         assert any(
-            line.endswith("  Decided by Accounts") for line in captions.overview_text(reconciled(breaks=breaks[:2])).splitlines()
+            line.endswith("  Decided by Accounts")
+            for line in captions.overview_text(reconciled(breaks=breaks[:2])).splitlines()
         )
 
 

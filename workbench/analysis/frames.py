@@ -25,10 +25,10 @@ ARROW: Final[Mapping[str, pa.DataType]] = {
     MOMENT: pa.timestamp("ms", "UTC"),
     DAY: pa.date32(),
 }
-"""pandas type → Arrow type. A category becomes text, since only the whole table knows all its values."""
+"""pandas type → Arrow type. A category becomes text, since a part of a table need not have all categories."""
 
 _EXACT, _FULL = ("int64", "Int64", "bool"), ("int64", "bool")
-"""_EXACT: types of columns that are read without pandas' conversions. _FULL: types of columns that hold no nulls."""
+"""_EXACT: types of columns that pandas must not convert before Arrow does. _FULL: types of columns without nulls."""
 _FEW_TEXTS = ("statement", "account", "words", "phone", "phone_hash")
 _MOST_IN_A_DICTIONARY: Final = 1 << 18
 """The most texts in a dictionary: a reader of a table in chunks gets the whole dictionary with each chunk."""
@@ -46,7 +46,7 @@ def schema_of(columns: Columns) -> pa.Schema:
 def arrow_table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pa.Table:
     """Records, or none, as an Arrow table of these columns.
 
-    Moments and days may be text of ISO 8601, or whole numbers of milliseconds and of days since 1970.
+    A moment may be ISO 8601 text or a number of milliseconds since 1970; a day, text or a number of days since 1970.
     """
     records = list(rows)
     schema = schema_of(columns)
@@ -55,7 +55,10 @@ def arrow_table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pa.Table
 
 
 def arranged(arrays: Mapping[str, pa.Array | pa.ChunkedArray], columns: Columns) -> pa.Table:
-    """Combines Arrow columns into a table with these types; moments may be integers of milliseconds, dates of days."""
+    """Combines `arrays` (name → column) into an Arrow table with these columns and types.
+
+    Moments may be integers of milliseconds since 1970, and days integers of days since 1970.
+    """
     schema = schema_of(columns)
     whole = {field.name: arrays[field.name] for field in schema}
     days = {name: whole[name].cast(pa.int32()) for name, kind in columns.items() if kind == DAY}
@@ -95,7 +98,7 @@ def in_one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def compact(source: pa.Table | Mapping[str, pa.Array], columns: Columns) -> pa.Table:
-    """The table in less memory: repetitive text columns become dictionaries, empty columns share one array of nulls."""
+    """The columns of `source` as a table in less memory: repeated texts in dictionaries, shared empty columns."""
     schema = schema_of(columns)
     arrays: dict[str, pa.Array | pa.ChunkedArray] = {}
     nothing = pa.nulls(len(source[schema.names[0]]), pa.string())
@@ -122,7 +125,7 @@ def with_column(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) 
 def release_unused() -> None:
     """Returns to the operating system the memory that Arrow no longer uses but would keep.
 
-    Does nothing until Arrow has once held 16 MiB in this process.
+    Does nothing unless Arrow has held 16 MiB or more at some time in this process.
     """
     pool = pa.default_memory_pool()
     if (pool.max_memory() or 0) < _MUCH_BYTES:
@@ -191,10 +194,10 @@ def untyped(rows: pd.DataFrame, columns: Columns) -> pa.Table:
 
 
 def money(rows: pd.DataFrame) -> pd.DataFrame:
-    """A copy of a table for reading: every column `…_minor` becomes text in major units and loses the ending.
+    """A copy of a table for reading: every column `…_minor` becomes text in major units, and its name loses `_minor`.
 
-    15000 of ZMW is "150.00", 123450 "1,234.50"; 15000 of UGX, which has no decimals, is "15,000". Calculate with the
-    original table.
+    The column `currency` decides the number of decimals; a table without it is in ZMW. 15000 of ZMW is "150.00", 123450
+    "1,234.50"; 15000 of UGX, which has no decimals, is "15,000". Calculate with the original table.
     """
     shown = rows.copy()
     currencies = rows["currency"] if "currency" in rows else [ZMW.code] * len(rows)

@@ -1,7 +1,8 @@
 """The phone key of a ledger: customers' numbers are compared by keyed hashes, and displayed and stored masked.
 
-Somebody could try all numbers of nine digits in a short time, so a hash without a key would hide nothing. Only its
-owner can read the key's file, which is kept outside of the carry-forward and used again each period.
+Somebody could try all numbers of nine digits in a short time, so a hash without a key would hide nothing. Only the
+owner of the key's file can read the file. It stays outside of the folders with the carry-forward, and every period's
+run needs the same file.
 """
 
 import hmac
@@ -36,7 +37,7 @@ _CREATED: Final[set[Path]] = set()
 
 
 class PhoneKey:
-    """A secret key. `id` identifies it; `created` is the key's file if this process created it, else None."""
+    """A secret key. `id` identifies the key; `created` is the key's file, or None if this process did not create it."""
 
     def __init__(self, secret: bytes, path: Path | None = None) -> None:
         self._secret = secret
@@ -44,12 +45,12 @@ class PhoneKey:
         self.id = hmac.digest(secret, b"the id of this key", "sha256")[:4].hex()
 
     def hash_of(self, text: str) -> str | None:
-        """The key's id, a colon and the hash of an unmasked number in any format; None for any other text."""
+        """The key's id, a colon and the hash of an unmasked phone number in any format; None for any other text."""
         digest = phone_hash(text, self._secret)
         return digest and f"{self.id}{HASH_SEPARATOR}{digest}"
 
     def hashes_of(self, digits: pa.Array) -> pa.Array:
-        """The `hash_of` each of many Zambian mobile numbers, in order; each number is given as its last nine digits."""
+        """The hashes of many Zambian mobile numbers, as `hash_of` gives them; `digits` has each number's last nine."""
         # HMAC by its definition: both keyed states are made once, a third of the time of a call for each number.
         key = self._secret if len(self._secret) <= _SHA256_BLOCK else sha256(self._secret).digest()
         block = key.ljust(_SHA256_BLOCK, b"\0")
@@ -67,7 +68,7 @@ class PhoneKey:
 
     @property
     def of_rows(self) -> str:
-        """A secret derived from the key, for hashing a ledger's rows; nobody can test customers' numbers with it."""
+        """A secret derived from the key, for hashing a ledger's rows; it does not help to find customers' numbers."""
         return hmac.digest(self._secret, b"rows of a ledger", "sha256").hex()
 
     def __repr__(self) -> str:
@@ -75,9 +76,10 @@ class PhoneKey:
 
 
 def key_from(source: str | Path | bytes | None) -> PhoneKey:
-    """The key in a file, created if missing; the source bytes as a key; or, for None, a random key of this process.
+    """The key in the file at this path, which is created if missing; these bytes as a key; or, for None, a random key.
 
-    Raises PhoneKeyRefused: the file is no key, others can use the file, or the bytes are too few.
+    The random key is the same until the process ends. Raises PhoneKeyRefused: the file is no key, others can use the
+    file, or the key has fewer than 32 bytes.
     """
     if source is None:
         return _of_process()
@@ -97,7 +99,7 @@ def key_from(source: str | Path | bytes | None) -> PhoneKey:
 
 
 def refuse_within(key: Path, folders: Iterable[Path]) -> None:
-    """Raises PhoneKeyRefused: the key is inside one of these folders, which hold a carry-forward."""
+    """Raises PhoneKeyRefused: the file `key` is inside one of these folders, which hold carry-forwards."""
     for folder in folders:
         if key.resolve().is_relative_to(folder.resolve()):
             raise PhoneKeyRefused(
@@ -107,7 +109,10 @@ def refuse_within(key: Path, folders: Iterable[Path]) -> None:
 
 
 def refuse_another(key: Path, hashes: Iterable[object]) -> None:
-    """Raises PhoneKeyRefused: no file is at `key`, and a new key could not be compared with the earlier `hashes`."""
+    """Raises PhoneKeyRefused: there is no file `key`, but there are `hashes` under an earlier key.
+
+    The hashes of a new key could not be compared with them. `hashes` may have nulls and texts that are no hashes.
+    """
     known = [text for text in map(str, hashes) if HASH_SEPARATOR in text]
     if known and not key.exists():
         ids = " and ".join(sorted({text.partition(HASH_SEPARATOR)[0] for text in known}))

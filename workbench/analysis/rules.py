@@ -1,6 +1,6 @@
 """The rules that users declare: how an account's rows are matched, and how the money of a break is named or decided.
 
-Layouts, rule files and arguments declare them. Patterns run on RE2 only, so that no pattern takes exponential time.
+Users declare rules in layouts, rule files and arguments. Patterns run on RE2 only: none takes exponential time.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ class MatchRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     may be apart before the pair is a `date_mismatch`: by default 1.
     nearest: match a row that fits several rows of its amount with the row of the nearest day.
 
-    Raises ValueError: the fields make no rule. The message begins with `is no rule:`; put the name before it.
+    Raises ValueError: the fields make no rule. The message begins with `is no rule:`; the caller puts a name before it.
 
     >>> MatchRule(on=("amount",), days=3).name
     'amount within 3 days'
@@ -103,10 +103,10 @@ WITHOUT_KEYS: Final = (BY_KEY, MatchRule(on=(AMOUNT,), days=2))
 
 
 def match_rules(declared: object) -> MatchRules:
-    """The rules of one account, from a list. A rule by key is put first if missing; an empty list gives no rules.
+    """The rules of one account, from the list `declared`. Adds a rule by key in front if the list has rules but none.
 
-    Raises ValueError: no list of rules, or a rule by key after another rule. Its message has no subject: the caller
-    puts the name of the field before it, as in `match has a rule by key after another`.
+    Raises ValueError: no list of rules, or a rule by key after another rule. The message has no subject: the caller
+    puts the name of the field before the message, as in `match has a rule by key after another`.
     """
     try:
         rules = msgspec.convert(declared, MatchRules)
@@ -120,9 +120,9 @@ def match_rules(declared: object) -> MatchRules:
 
 
 def by_account(declared: object) -> Mapping[str, MatchRules]:
-    """Account → its rules, from such a mapping (`*` stands for any text), or from one list for all accounts.
+    """Account → its rules. `declared` maps accounts (`*` stands for any text) to lists, or is a list for all accounts.
 
-    Raises ValueError: see match_rules.
+    Raises ValueError: a list cannot be used; see match_rules.
     """
     tables = declared if isinstance(declared, Mapping) else {"*": declared}
     return {str(account): match_rules(rules) for account, rules in tables.items()}
@@ -146,10 +146,11 @@ def refusal(pattern: str) -> str:
     return ""
 
 
-class InputRecord(NamedTuple):
-    """A source of decisions or rules. `side` is `decisions` or `rules`; `rows` counts them, or the accounts of `match`.
+class InputRow(NamedTuple):
+    """A source of decisions or rules, as a row of INPUTS. `side` is `decisions` or `rules`.
 
-    `sha256` is the SHA-256 of a file's bytes, or of the argument `match` as text; None for a DataFrame.
+    `rows` is the number of decisions or rules, or of the accounts in the argument `match`. `sha256` is the SHA-256 of a
+    file's bytes, or of the argument `match` as text; None for a DataFrame.
     """
 
     side: str
@@ -164,11 +165,12 @@ class Rule:
 
     account: the account, in which `*` stands for anything.
     narrative, words: regular expressions (RE2's) that are looked for in the statement's `description` and `words`.
-    amount_minor: the least and the most that the break moves the balances apart, in minor units, without its sign.
+    amount_minor: the least and the most of the break's variance, in minor units, without its sign.
     direction: `in` or `out` of the account: by the statement's row, or the ledger's if the statement has none.
     code: the break's code.
-    kind: what the money is: unknown money is proposed as `fee` or `rounding`; any other kind is only named.
-    expected: the break is known to come, and counts as decided.
+    kind: what unknown money is. For `fee`, `rounding` or `interest` the proposal says how to book it; any other kind
+    only labels it.
+    expected: the break counts as decided, since it was expected; its proposal stays.
     tolerated: the break counts as decided, and nothing is proposed to be booked.
     Raises ReconcileRefused: the rule has no name, condition or effect, or a value that cannot be used.
     """
@@ -209,7 +211,7 @@ class Rule:
         return EXPECTED if self.expected else TOLERATED if self.tolerated else None
 
     def fits(self, breaks: pd.DataFrame) -> pd.Series:
-        """True for each break that meets every condition of the rule."""
+        """A series with the index of `breaks`: True for each break that meets every condition of the rule."""
         is_met = pd.Series(data=True, index=breaks.index)
         if self.account:
             is_met &= breaks["account"].isin([n for n in breaks["account"].unique() if fnmatchcase(n, self.account)])
@@ -231,7 +233,7 @@ class Rule:
 _A_RULE: Final = "Rules are a .toml file in which each begins with a line [[rule]], or stands under [match]."
 
 
-def rules_in(file: Path | str) -> tuple[tuple[Rule, ...], InputRecord, Mapping[str, MatchRules]]:
+def rules_in(file: Path | str) -> tuple[tuple[Rule, ...], InputRow, Mapping[str, MatchRules]]:
     """The rules of a TOML file in their order, the file as an input, and the matching rules of each account.
 
     Each table `[[rule]]` has the names of `Rule` as keys; the table `[match]` declares the matching rules.
@@ -253,7 +255,7 @@ def rules_in(file: Path | str) -> tuple[tuple[Rule, ...], InputRecord, Mapping[s
     rules = tuple(_rule(number, table, path.name) for number, table in enumerate(tables, start=1))
     if twice := [name for name, times in Counter(rule.name for rule in rules).items() if times > 1]:
         raise ReconcileRefused(f"{path.name} has several rules called {', '.join(twice)}.")
-    return rules, InputRecord("rules", path.name, hashlib.sha256(content).hexdigest(), len(rules)), match
+    return rules, InputRow("rules", path.name, hashlib.sha256(content).hexdigest(), len(rules)), match
 
 
 def _rule(number: int, table: Mapping[str, Any], file: str) -> Rule:
@@ -296,7 +298,7 @@ def ruled(breaks: pd.DataFrame, rules: Sequence[Rule]) -> pd.DataFrame:
 
 
 def unknown_kinds(breaks: pd.DataFrame, rules: Sequence[Rule]) -> Iterator[str]:
-    """Yields a note for each rule of an unknown kind that decided a break whose proposal books unknown money."""
+    """Yields a note for each rule whose kind is not in KINDS, if it fits a break whose proposal books unknown money."""
     for rule in rules if "rule" in breaks else ():
         proposed = breaks.loc[(breaks["rule"] == rule.name).fillna(value=False).astype(bool), "proposal"]
         if rule.kind and rule.kind not in KINDS and proposed.str.contains('"unknown_').any():

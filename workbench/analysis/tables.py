@@ -81,7 +81,7 @@ class Tables:
 
     @property
     def suspense(self) -> pd.DataFrame:
-        """Money that came late: waiting in suspense, or by now credited or returned."""
+        """Money that came after its attempt had failed: waiting in suspense, credited to the merchant, or returned."""
         return _frame(self._control.suspense()[::-1], shapes.SUSPENSE)
 
     @property
@@ -98,27 +98,27 @@ class Tables:
         return "Tables(payments, charges, refunds, payouts, suspense, events, deliveries)"
 
     def _minor_of_charges(self) -> Minor:
-        """A function from a charge's amount to minor units; the service may be set to give amounts in major units."""
+        """Returns the function that converts a charge's amount to minor units, in the unit that the service uses."""
         return _minor if self._control.in_force()["charge_amount_unit"] == "major" else lambda amount, _: int(amount)
 
 
-_ATTRIBUTES = {"amount_minor": "amount", "refunded_minor": "amount_refunded", "created_at": "created", "since_at": "since"}
+_SOURCES = {"amount_minor": "amount", "refunded_minor": "amount_refunded", "created_at": "created", "since_at": "since"}
 """Column → the attribute of a record that gives its value; every other column is named like its attribute."""
 
 
 def _frame(
     records: Iterable[T], columns: Columns, others_of: Callable[[T], Row] = lambda _: {}, *, minor: Minor = _minor
 ) -> pd.DataFrame:
-    """A DataFrame with one row for each record in `records`, in reverse order.
+    """A DataFrame with one row for each record, in reverse order.
 
-    `others_of` returns column → value for cells that are not plain attributes of the record. `minor` converts an amount and
-    its currency to minor units.
+    `others_of` returns column → value for the cells that are not plain attributes of a record. `minor` converts an
+    amount and its currency to minor units.
     """
 
     def cell(record: Any, name: str) -> object:  # noqa: ANN401  a record has what its columns name
         if name == "business_date":
             return business_date(1000 * (record.since if "since_at" in columns else record.created))
-        value = getattr(record, _ATTRIBUTES.get(name, name))
+        value = getattr(record, _SOURCES.get(name, name))
         value = None if isinstance(value, UnsetType) else value
         if name.endswith("_minor"):
             return minor(value, record.currency) if value else 0
@@ -250,9 +250,9 @@ class Ledger:
     def trial_balance(self, *, as_of: Instant | None = None, known_at: Instant | None = None) -> pd.DataFrame:
         """The balance of each account as a debit or a credit; the totals of both columns are equal in each currency.
 
-        Only entries count that had occurred by `as_of` and were recorded by `known_at`. Both limits are inclusive. Each
-        is an aware datetime, or a business day to its end in Lusaka; either may be text, such as "2026-01-05". An entry
-        that corrects last week can have occurred last week and be recorded today.
+        Only entries count that had occurred by `as_of` and were recorded by `known_at`. Both limits are inclusive: an
+        aware datetime, or a business day, which means its end in Lusaka; or either as text, such as "2026-01-05". An
+        entry that corrects last week can have occurred last week and be recorded today.
 
         Raises ValueError: other text, or a moment without a zone. Raises TypeError: another type.
         """
@@ -275,8 +275,8 @@ class Ledger:
     def movements(self, *accounts: str) -> Iterator[pa.Table]:
         """Yields the rows of `statement_of` for these `accounts` as Arrow tables, page by page.
 
-        Without `accounts`, yields the rows of all accounts for which an operator or the bank issues a statement. The
-        running balance is per account. Raises LedgerRefused: there is no such account.
+        Without `accounts`, yields the rows of all accounts for which an operator or the bank issues a statement. Each
+        account and currency has its own running balance. Raises LedgerRefused: there is no such account.
         """
         for account in accounts:
             if not isinstance(account, str):
@@ -327,7 +327,7 @@ class Ledger:
 
 
 def verified(control: SandboxControl) -> LedgerVerified:
-    """Verifies the hash chain; returns its length, and the hash of its last entry.
+    """Verifies the hash chain; returns the service's verdict with the number of entries and the last entry's hash.
 
     Raises LedgerRefused: an entry was tampered with; the message names the first such entry.
     """

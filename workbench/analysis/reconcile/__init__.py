@@ -33,8 +33,7 @@ from workbench.analysis.reconcile.inputs import ANY_DAY, LEDGER, ROW, SIDES, STA
 from workbench.analysis.reconcile.proof import Run
 from workbench.analysis.reconcile.suggestions import suggestions_of
 from workbench.analysis.report import captions
-from workbench.analysis.report.totals import Reconciled
-from workbench.analysis.report.totals import sums_by_account
+from workbench.analysis.report.totals import Reconciled, sums_by_account
 from workbench.analysis.rules import (
     AMOUNT,
     BY_KEY,

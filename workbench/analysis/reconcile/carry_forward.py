@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 
 from workbench.analysis import files
 from workbench.analysis.break_codes import DUPLICATE
-from workbench.analysis.frames import arranged, day_number, frame, python_rows, typed, untyped, with_column
-from workbench.analysis.frames import arrow_table
+from workbench.analysis.frames import arranged, arrow_table, day_number, frame, python_rows, typed, untyped, with_column
 from workbench.analysis.phone_key import HASH_SEPARATOR, PhoneKey, key_from
 from workbench.analysis.reconcile.engines import (
     Engine,

@@ -25,7 +25,7 @@ from workbench.analysis.reconcile.classify import bare
 from workbench.analysis.reconcile.inputs import LEDGER
 from workbench.analysis.report.captions import counted, heading, key_text
 from workbench.analysis.report.totals import listed
-from workbench.analysis.rules import EXPECTED, TOLERATED, InputRecord, MatchRules, Rule, by_account, content_of, rules_in
+from workbench.analysis.rules import EXPECTED, TOLERATED, InputRow, MatchRules, Rule, by_account, content_of, rules_in
 from workbench.analysis.shapes import BREAK, CLOSED_BREAK, DECIDED, DECISION
 from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, Line, text_of
 from workbench.analysis.statements.csv_files import cell_rows_of
@@ -68,7 +68,7 @@ class Decided(NamedTuple):
 
     decisions: Sequence[Row]
     rules: Sequence[Rule]
-    inputs: Sequence[InputRecord]
+    inputs: Sequence[InputRow]
     match: Mapping[str, MatchRules]
     """Account (`*` in a name stands for any text) → the rules that match its rows, in place of its layout's rules."""
 
@@ -87,13 +87,13 @@ def decided_by(decisions: Path | str | pd.DataFrame | None, rules: Path | str | 
         raise ReconcileRefused(f"match {error}.") from None
     if given:
         text = "\n".join(f"{name}: {', '.join(map(str, of_account))}" for name, of_account in given.items())
-        inputs.append(InputRecord("rules", "match", hashlib.sha256(text.encode()).hexdigest(), len(given)))
+        inputs.append(InputRow("rules", "match", hashlib.sha256(text.encode()).hexdigest(), len(given)))
     # The first name that fits an account counts.
     return Decided(told, own, inputs, {**given, **{name: of for name, of in declared.items() if name not in given}})
 
 
-def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], InputRecord]:
-    """The decisions in a .csv or .xlsx file or a DataFrame, and their source as an InputRecord.
+def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], InputRow]:
+    """The decisions in a .csv or .xlsx file or a DataFrame, and their source as an InputRow.
 
     The table has the columns DECIDED, or is a table of breaks with their verdicts. A CSV that a spreadsheet saved is
     accepted: with a byte-order mark, with semicolons or tabs, and with the spreadsheet's date format. A table of breaks
@@ -106,14 +106,14 @@ def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], InputReco
         texts = given.drop(columns="state", errors="ignore").astype("string").fillna("")
         lines = iter([(0, list(texts.columns)), *enumerate(map(list, texts.itertuples(index=False)), start=1)])
         rows = _decisions("The decisions", "row", lines)
-        return rows, InputRecord("decisions", "pandas DataFrame", None, len(rows))
+        return rows, InputRow("decisions", "pandas DataFrame", None, len(rows))
     path, content = content_of(given, "decisions")
     saved = datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat()
     try:
         rows = [row for lines in _tables(path) for row in _decisions(path.name, "line", lines, saved)]
     except StatementRefused as wrong:
         raise ReconcileRefused(wrong.message, hint=wrong.hint) from None
-    return rows, InputRecord("decisions", path.name, hashlib.sha256(content).hexdigest(), len(rows))
+    return rows, InputRow("decisions", path.name, hashlib.sha256(content).hexdigest(), len(rows))
 
 
 def _tables(path: Path) -> list[Iterator[Line]]:

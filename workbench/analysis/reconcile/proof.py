@@ -19,7 +19,7 @@ from workbench.analysis.reconcile.engines import NULL, Engine, Frame, both, conf
 from workbench.analysis.reconcile.inputs import ANY_DAY, LEDGER, OF_SIDE, PREFIX, ROW, STATEMENT, Inputs
 from workbench.analysis.report.captions import counted
 from workbench.analysis.rules import MatchRules
-from workbench.analysis.shapes import EXACT, MADE, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT, Columns
+from workbench.analysis.shapes import EXACT, MADE_UP_PREFIX, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT, Columns
 from workbench.analysis.statements.statement import Statement
 from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused
@@ -33,7 +33,7 @@ a closing date. `keyed` counts rows with a key from the file.
 _COUNTED: Final = {
     "rows": "count(*)", "value": "sum(abs(signed))", "signed": "sum(signed)",
     "first_no": 'min("no")', "last_no": 'max("no")', "good": "count(case when not bad then day end)",
-    "balances": "count(balance_minor)", "keyed": f"count(case when key not like '{MADE}%' then 1 end)",
+    "balances": "count(balance_minor)", "keyed": f"count(case when key not like '{MADE_UP_PREFIX}%' then 1 end)",
 }  # fmt: skip
 
 

@@ -24,7 +24,7 @@ _FEW, _LISTED = 5, 20
 _REASON, _KEY = 200, 24
 """The most characters of a reason and of a key that a table shows."""
 _NARRATIVE, _NARROW, _PIPED = 60, 16, 120
-"""Widths in characters: of a narrative on a terminal and without one, at least; and of a line without a terminal."""
+"""Characters: the least for a narrative on a terminal and without one; and the width of a line without a terminal."""
 _CLOSINGS: Final = ("ledger_minor", "statement_minor")
 _GO_ON: Final = (
     'Go on with result.breaks, result.matches and result.proof (tables), result.report("page.html"), '
@@ -52,7 +52,7 @@ HEADINGS: Final[Mapping[str, str]] = {
     "moved_minor": "moved on both sides, unsigned",
     "signed_minor": "net, signed",
 }
-"""Column name → heading, where the heading is not the name without `_minor` and underscores. Net includes the fee."""
+"""Column name → heading, where it is not the name without `_minor` and underscores. Net amounts are after the fee."""
 PROOF_HEADINGS: Final[Mapping[str, str]] = {
     "ledger_minor": "ledger closing",
     "statement_minor": "statement closing",
@@ -60,7 +60,7 @@ PROOF_HEADINGS: Final[Mapping[str, str]] = {
     "opening_minor": "openings differ by",
     "gap_minor": "gap in the file's balances",
 }
-"""Column name → heading in the proof, whose amounts are balances and the parts of their difference."""
+"""Column name → heading in the table of the proof, where it is not the name without `_minor` and underscores."""
 
 
 signed_text: Final = partial(major_text, signed=True)
@@ -86,13 +86,14 @@ def is_proven(result: Reconciled) -> bool:
 def unreadable(result: Reconciled) -> list[str]:
     """A sentence for each file of which half of the rows or more cannot be used."""
     bad = result.breaks[result.breaks["code"] == INVALID].sort_values("line", kind="stable")
+    begins = BREAK_CODES[INVALID].reason.partition("{")[0]
     sentences, names = [], ("side", "name", "sha256", "rows", "unreadable_rows")
     # Asking for inputs hashes them, which is needless if every row can be used.
     for side, name, sha256, rows, count in python_rows(result.inputs, *names) if len(bad) else ():
         rows_of_file = bad[(bad["side"] == side) & ((bad["statement"] == name) | (side == "ledger"))]
         if count and 2 * count >= rows and len(rows_of_file):
             called = name if sha256 or side != "ledger" else "the ledger"
-            reason = _in_short(rows_of_file["reason"].iloc[0]).removeprefix(BREAK_CODES[INVALID].reason.partition("{")[0])
+            reason = _in_short(rows_of_file["reason"].iloc[0]).removeprefix(begins)
             text = f"{count:,} of {rows:,} rows of {called} cannot be read: check the layout."
             sentences.append(f"{text} First reason: {reason}")
     return sentences
@@ -147,7 +148,7 @@ def _numbers(*headings: str) -> list[str | Column]:
 
 
 def reconciliations(result: Reconciled) -> list[Table]:
-    """A table with the reconciliation for each account."""
+    """One table for each account: its reconciliation, from both balances to the adjusted balances."""
     columns = ["balance or item", *_numbers("items", "amount")]
     return [
         table(account.caption, columns, [
@@ -158,26 +159,26 @@ def reconciliations(result: Reconciled) -> list[Table]:
 
 
 def account_rows(result: Reconciled) -> Table:
-    """A table of accounts: the rows on both sides, the matched shares by number and by value, and the variance."""
+    """A table of accounts: numbers of rows on both sides, shares of matched rows by number and value, and variance."""
     columns = [
         "account", *_numbers("ledger rows", "statement rows", "matched", "timing", "in breaks"),
         *_numbers("matched by count", "by net value", "net variance"), "currency",
     ]  # fmt: skip
     rows = []
-    for name, currency, ledger, statement, matched, timing, variance, of_period, value in totals.sums_by_account(result):
+    for name, currency, ledger, statement, matched, timing, variance, *shares in totals.sums_by_account(result):
         counts = [f"{count:,}" for count in (ledger, statement, matched, timing, ledger + statement - matched - timing)]
-        rows.append((name, *counts, percent(*of_period), percent(*value), signed_text(variance, currency), currency))
+        rows.append((name, *counts, *(percent(*share) for share in shares), signed_text(variance, currency), currency))
     return table("Rows of each account on both sides, and how many of them agree", columns, rows)
 
 
 def open_breaks(result: Reconciled, width: int | None, file: Path | None = None) -> Table:
-    """The largest breaks to settle, grouped by the advice on them. Unusable rows are left out: see `unusable`.
+    """A table of the largest breaks to settle, grouped by advice. It leaves out unusable rows: see `unusable`.
 
-    `width` is the terminal's width in characters; None without a terminal. The caption names `file`, if given, as the
-    file with all breaks.
+    `width` is the terminal's width in characters; None without a terminal. If breaks are left out, the last line names
+    `file` as the file with all breaks; None if no file has been written.
     """
-    is_apart = result.breaks["code"].isin([TIMING, INVALID])
-    to_settle = result.breaks[result.breaks["verdict"].isna() & ~is_apart]
+    is_left_out = result.breaks["code"].isin([TIMING, INVALID])
+    to_settle = result.breaks[result.breaks["verdict"].isna() & ~is_left_out]
     largest = to_settle.loc[to_settle["variance_minor"].abs().sort_values(ascending=False, kind="stable").index]
     # A few of each code, and not all of one.
     first = largest.groupby("code", observed=True).cumcount().sort_values(kind="stable").index[:_LISTED]
@@ -195,9 +196,9 @@ def open_breaks(result: Reconciled, width: int | None, file: Path | None = None)
     texts = [shortened(" ".join((row["description"] or "").split()), widest) for row in rows]
     bad = int((result.breaks["verdict"].isna() & (result.breaks["code"] == INVALID)).sum())
     caption = f"{f'{len(to_settle):,} of ' if bad else ''}{counted(len(to_settle) + bad, 'break')} to settle"
-    note_on_bad = f"; {counted(bad, 'row')} that cannot be used {'is' if bad == 1 else 'are'} listed apart" if bad else ""
+    apart = f"; {counted(bad, 'row')} that cannot be used {'is' if bad == 1 else 'are'} listed apart" if bad else ""
     listed = table(
-        f"{caption}, by what to do; where both sides have it, ledger ≠ statement{note_on_bad}",
+        f"{caption}, by what to do; where both sides have it, ledger ≠ statement{apart}",
         [*columns, "narrative"],
         [(*cell, text) for cell, text in zip(cells, texts, strict=True)],
     )
@@ -226,7 +227,7 @@ def key_text(key: str | None) -> str:
 
 
 def codes(result: Reconciled) -> Table:
-    """A table of codes: the number of breaks, their variances by sign, and who has decided about them."""
+    """A table with a row for each code and currency: breaks, positive, negative and net variances, and decisions."""
     columns = [
         "code", *_numbers("breaks", "rows", "ledger has more", "statement has more", "variance"), "currency",
         *_numbers("oldest"), "decided",
@@ -242,7 +243,7 @@ def codes(result: Reconciled) -> Table:
 
 
 def decided(code: totals.CodeSums) -> str:
-    """A text on the decided breaks of a code: their number, unless it is all of them, and who decided; else empty."""
+    """Says how many breaks of a code are decided, and by whom: `1 of 2 decided by Accounts`. Empty if none is."""
     if not code.decided:
         return ""
     many = "" if code.is_decided else f"{code.decided:,} of {code.breaks:,} "
@@ -277,12 +278,15 @@ def unusable(result: Reconciled) -> Table:
 
 
 def proposed(suggestions: pd.DataFrame, file: Path | None = None) -> list[str]:
-    """The reasons of the first `suggestions`, and a line on how many follow; `file`, if given, has all."""
+    """The reasons of the first `suggestions` (columns SUGGESTION), and a line with the number of the others.
+
+    The line names `file` as the file with all suggestions; None if no file has been written.
+    """
     return [*suggestions["why"].head(_FEW).tolist(), *_line_on_more(len(suggestions) - _FEW, file)]
 
 
 def _line_on_more(more: int, file: Path | None) -> list[str]:
-    """A list with a line about `more` rows that are not listed, and the `file` that has them; empty if `more` is 0."""
+    """One line: `more` rows are not listed, and `file` (or the option to write one) has all. Empty if `more` is 0."""
     where = f" in {file}" if file else ": --out breaks.csv writes them all"
     return [f"and {more:,} more{where}"] if more > 0 else []
 
@@ -299,7 +303,7 @@ def variances(result: Reconciled, currency: str, by: str) -> Table:
 
 
 def proof(result: Reconciled) -> Table:
-    """A table of the closing balances and the parts of their difference, without parts that are 0 in all accounts."""
+    """A table of the closing balances and the parts of their difference, but no parts that are 0 in all accounts."""
     always = (*_CLOSINGS, "difference_minor", "breaks_minor", "unexplained_minor")
     names = [
         str(name) for name in result.proof.columns
@@ -330,7 +334,7 @@ def overview(
 ) -> list[str | Table]:
     """The report's parts: headline, notes, reconciliations, breaks to settle, closed breaks, sums by account and code.
 
-    Accounts have their names in the user's books. `width` and `file` are as for `open_breaks`.
+    Accounts have their names in the user's books. `notes` are sentences. `width` and `file` are as for `open_breaks`.
     """
     result = totals.named(reconciled)
     tables = [open_breaks(result, width, file), closed(result), account_rows(result), codes(result)]

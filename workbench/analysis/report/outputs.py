@@ -6,8 +6,8 @@ The journal has one balanced entry for each decided break, in a general form and
 columns are those that the vendors document: "Import audit trail transactions" of Sage 50 Accounts (Sage Knowledgebase,
 UK), "Enter multiple manual journals using an import template" (Xero Central), and "Import journal entries" of
 QuickBooks Online (QuickBooks Help, Intuit). Xero's page says how many lines a file may have, and asks for the name of a
-tax rate: "Tax Exempt" is there from the start and cannot be deleted ("Default tax rates" of the American edition; the
-global one has it too). In the United Kingdom the like is called "No VAT", in Australia "BAS Excluded".
+tax rate: "Tax Exempt" exists in every new organisation and cannot be deleted ("Default tax rates", American edition;
+the global edition has it too). The British edition calls such a rate "No VAT", the Australian one "BAS Excluded".
 """
 
 import csv
@@ -40,18 +40,18 @@ from workbench.visible import BLANKS, FORMULA_SIGNS, armed, begins_as_formula
 
 XLSX, HTML = ".xlsx", ".html"
 _BEGINS_AGAIN: Final = re.compile(rf"([;\t\r\n][\"{BLANKS}]*)([{FORMULA_SIGNS}]?)")
-"""Matches where a cell may begin inside a text.
+"""Matches the places in a text where a spreadsheet may begin a new cell; group 2 is a sign that begins a formula.
 
-A spreadsheet that separates cells by semicolons, as in much of Europe, also splits a quoted text there. The pattern
-takes a run of blanks at once; otherwise it would search from each blank to the end.
+A spreadsheet that separates cells by semicolons, as in much of Europe, splits texts at semicolons even in quotes. The
+pattern takes a run of blanks at once: a search that starts anew at each blank would be slow.
 """
 _TEXTS: Final = ("string", "category")
 
 
 def check_paths(outs: Sequence[Path], inputs: Collection[Path], journal: Path | None = None) -> None:
-    """Checks the output files before the work begins; `journal` is the file of the journal, if one is to be written.
+    """Checks the paths `outs` and `journal` (None for no journal) before the work begins; `inputs` are not overwritten.
 
-    Raises ReportRefused: an ending is unknown, a folder is missing, two results have one file, or a file is an input.
+    Raises ReportRefused: an ending is unknown, a folder is missing, a path is named twice, or a path is an input.
     """
     if journal is not None:
         _check_journal(journal)
@@ -74,10 +74,11 @@ def check_paths(outs: Sequence[Path], inputs: Collection[Path], journal: Path | 
 def write_results(result: Reconciled, out: Path, *, excel: bool = False, matches: bool = False) -> list[Path]:
     """Writes the results to a file, in the format of its ending, and returns the paths of the written files.
 
-    With `matches`, a workbook also has every matched row. A table has the columns BREAK, amounts in whole minor units,
-    and text exactly as in the input, even if a spreadsheet would run it as a formula; suggestions go into a second file
-    beside it. With `excel`, a .csv file begins with a UTF-8 mark, and text that a spreadsheet would run begins with an
-    apostrophe; such a file is for people, not for programs. Raises ReportRefused: a file cannot be written.
+    With `matches`, a workbook also has every matched row. A .csv or .parquet file has the columns BREAK, amounts in
+    whole minor units, and text exactly as in the input, even if a spreadsheet would run it as a formula; suggestions go
+    into a second file beside it, `…-suggestions`. With `excel`, a .csv file begins with a UTF-8 mark, and text that a
+    spreadsheet would run begins with an apostrophe; such a file is for people, not for programs. Raises ReportRefused:
+    a file cannot be written.
     """
     if not _is_table(out):
         if out.suffix.lower() == XLSX:
@@ -110,7 +111,7 @@ def _beside(out: Path) -> Path:
 
 
 def formula_warning(result: Reconciled, outs: Sequence[Path]) -> str:
-    """A warning about cells that a spreadsheet would run, in .csv files of `outs` without apostrophes; else empty."""
+    """Warns of cells that a spreadsheet would run in `outs`, .csv files written without `excel`; empty if none is."""
     tables = ((result.breaks, BREAK), (result.suggestions, SUGGESTION)) if outs else ()
     texts = [
         table[name].dropna().astype("string") for table, shape in tables for name, kind in shape.items()
@@ -139,12 +140,12 @@ AGAINST: Final[Mapping[str, tuple[str, int]]] = {
     "fee_raised": (CHARGES, -1), "fee_lowered": (CHARGES, 1), "rounded_up": (ROUNDING, 1),
     "rounded_down": (ROUNDING, -1),
 }  # fmt: skip
-"""Recipe of a proposal → the account against which its entry is posted, and the sign of its effect on the books.
+"""Recipe of a proposed entry → its opposite account, and the sign of the entry's effect on the reconciled account.
 
-Entries of all other recipes are posted against suspense; entries of a rule's kind `interest`, against interest.
+The opposite account of all other recipes is suspense; if a rule gives the kind `interest`, it is interest.
 """
 _BOOKED: Final = ("accept", "expected")
-"""The verdicts with a journal entry if the books have to change; a break that is written off always has one."""
+"""The verdicts that are booked only if the books are wrong; a write-off is booked whichever balance it adjusts."""
 
 
 def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: date | None = None) -> pd.DataFrame:
@@ -180,9 +181,8 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
 def _lines(row: Mapping[str, Any]) -> list[tuple[str, str, int]]:
     """The account, the reference and the amount (positive for a debit) of each line that books a break.
 
-    In the reconciled account, the gross amount and the fee have a line each: a single line with the net amount would
-    differ from the statement's row in both. A movement under a wrong reference is reversed, and booked under the
-    statement's.
+    In the reconciled account, the gross amount and the fee have a line each, since the statement's row states both. A
+    movement under a wrong reference is reversed, and booked again under the statement's reference.
     """
     account, key, bodies = row["account"], row["key"], json.loads(row["proposal"] or "[]")
     booked, stated, lines = row["ledger_minor"] or 0, row["statement_minor"], list[tuple[str, str, int]]()
@@ -223,7 +223,8 @@ def _without_entry(row: Mapping[str, Any]) -> str | None:
 def journal_note(result: Reconciled, form: str = "general", accounts: Mapping[str, str] | None = None) -> str:
     """A note on decided breaks without a journal entry, by reason, and on references that a spreadsheet would run.
 
-    If the program of the `form` needs account codes, the note lists the accounts that are missing in `accounts`.
+    If the program of the `form` needs account codes, the note lists the accounts that `accounts` has no code for.
+    Empty if there is nothing to note.
     """
     decided = [*_decided(result)]
     reasons = Counter(map(_without_entry, decided))
@@ -271,7 +272,7 @@ _MOST: Final = {"xero": 300}
 
 
 _LONGEST_ENTRY: Final = 5
-"""The most lines of an entry: that of the reconciled account, and one for each account on the opposite side."""
+"""The most lines of an entry: up to three in the reconciled account, and those of the opposite accounts."""
 
 
 def write_journal(
@@ -320,9 +321,10 @@ def write_journal(
 
 
 def _further_parts(whole: Path) -> list[Path]:
-    """The existing files that continue the journal `whole`: each file before them is full.
+    """The existing files `…-2.csv`, `…-3.csv` and so on that continue the journal in the file `whole`.
 
-    A journal of another month may have such a name, too. If it follows a file that is not full, it is not returned.
+    A file counts only if the file before it has no room for another entry. Otherwise it is not a part of `whole`, but
+    another journal, such as that of another month.
     """
     parts, most = [whole], {(*FORMS[form],): most for form, most in _MOST.items()}
     while True:
@@ -343,9 +345,9 @@ def _check_journal(path: Path) -> None:
 
 
 def _in_major(line: Mapping[str, Any]) -> dict[str, Any]:
-    """A journal line, with its amounts as text in major units, under the names in FORMS.
+    """A journal line as the values that the patterns in FORMS name, with amounts as text in major units.
 
-    Either debit or credit is empty.
+    One of `debit` and `credit` is empty.
     """
     debit, credit = (
         f"{major(line[name], line['currency']):f}" if line[name] else "" for name in ("debit_minor", "credit_minor")

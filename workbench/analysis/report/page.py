@@ -40,10 +40,10 @@ _PARTS: Final = tuple(f"{side}_{part}_minor" for side in ("ledger", "statement")
 _IN_REST: Final = ("id", "account", "key", "code", "description", "side", "variance_minor", "currency")
 _IN_DECISION: Final = ("id", "account", "key", "verdict", "partner", "who", "when", "why")
 _TABLES: Final = (
-    captions.headline, captions.is_proven, captions.reconciliations, captions.closed, captions.account_rows, captions.proof,
-    captions.inputs,
+    captions.headline, captions.is_proven, captions.reconciliations, captions.closed, captions.account_rows,
+    captions.proof, captions.inputs,
 )  # fmt: skip
-"""Functions of a result; the template shows what each returns, under the function's name."""
+"""Functions of a result; the template has the return value of each as a variable with the function's name."""
 
 
 def write_page(result: Reconciled, path: Path | str) -> None:
@@ -81,7 +81,7 @@ def _json(rows: Iterable[Sequence[str | None]]) -> str:
 
 
 def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
-    """Yields for each code the number of breaks, the largest breaks, and the advice on settling them."""
+    """Yields a section for each code: the number of breaks, the largest breaks, and the advice on settling them."""
     counts: Counter[str] = Counter()
     to_do: dict[str, str] = {}
     for total in totals.sums_by_code(result):
@@ -107,7 +107,7 @@ def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
 
 
 def _suggested(result: Reconciled) -> dict[str, str]:
-    """Break id → sentences on the breaks that may be one movement with it; the sentences name breaks by their keys."""
+    """Break id → a text that names, by key, the other breaks that may be one movement with this break, and why."""
     keys = {name: key for name, key in python_rows(result.breaks, "id", "key") if has_key(key)}
     sentences: dict[str, list[str]] = defaultdict(list)
     for breaks, why in python_rows(result.suggestions, "breaks", "why"):
@@ -121,10 +121,10 @@ def _suggested(result: Reconciled) -> dict[str, str]:
 def _listed(
     row: Mapping[str, Any], names: Mapping[str, str], suggested: Mapping[str, str], partners: Mapping[str, list[str]]
 ) -> dict[str, Any]:
-    """A break in the form that the page shows, all values as text; `data` has the uncut texts for the script.
+    """A break as the values of the template, mostly shortened texts; `data` has the whole texts for the script.
 
-    `names` is account → its name in the user's books. `suggested` and `partners` are break id → sentences and
-    candidates.
+    `row` is the break as column → value. `names` is account → its name in the user's books, `suggested` is break id →
+    text of its suggestions, `partners` is break id → ids of the breaks with which a person may match it.
     """
     currency, day, since = (row[name] for name in ("currency", "business_date", "since_date"))
     account, shown_name = row["account"], names.get(row["account"], row["account"])
@@ -160,9 +160,9 @@ def _listed(
 
 
 def _label(key: str | None, description: str | None) -> str:
-    """The narrative `description` of a break without a key, by which readers recognise the break.
+    """A name for a break without a key: its narrative `description`, or KEYLESS if it has none.
 
-    Empty if the break has a key, or no narrative.
+    Empty if the break has a key.
     """
     return "" if has_key(key) else shortened(description or "", _MAX_LABEL) or KEYLESS
 
@@ -172,18 +172,18 @@ def _short(text: str | None) -> str:
 
 
 def _sentence(text: str) -> str:
-    """A sentence as HTML in which no line breaks after the sign of an amount, or within a command-line option."""
+    """A sentence as HTML that browsers break neither after an amount's sign nor within a command-line option."""
     return _SIGNED.sub(r'<span class="whole">\g<0></span>', sentence(text))
 
 
 def _shown(value: object) -> object:
-    """The value with its invisible characters made visible; markup stays unchanged."""
+    """A text with its invisible characters made visible; any other value, such as markup, unchanged."""
     return visible(value) if type(value) is str else value
 
 
 @cache
 def _template() -> "Template":
-    """The page's template with its script, into which the signs are filled that begin a formula."""
+    """The page's template, with its script; the script gets the signs that begin a formula in a spreadsheet."""
     environment = templates(__package__, finalize=_shown)
     environment.filters["sentence"] = _sentence
     script = files(__package__).joinpath("templates", "page.js").read_text("utf-8").replace("__FORMULA__", FORMULA)

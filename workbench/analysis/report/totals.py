@@ -30,7 +30,7 @@ class Reconciled(Closing):
     rows_read: dict[str, int]
     """`ledger` or `statement` → the number of rows that were read, including those brought forward."""
     told_again: int
-    """The number of statement lines that another file repeats or an earlier run settled: they do not count."""
+    """The number of statement lines that another file repeats or an earlier run settled; no sum includes them."""
     engine: str
     """The engine that ran the rules: `duckdb` or `spark`."""
     notes: tuple[str, ...]
@@ -40,7 +40,10 @@ class Reconciled(Closing):
     closed: pd.DataFrame
     """Breaks that this period closed, from this run or earlier ones (columns CLOSED_BREAK)."""
     aside: pd.DataFrame = field(repr=False)
-    """For each account, the rows that no rate counts: rows of earlier periods, and rows that decisions closed."""
+    """Rows that the shares of matched rows leave out: those of earlier periods, and those that decisions closed.
+
+    For each account and currency, the number and the value (in minor units) of all these rows and of the matched ones.
+    """
     matched_by: Mapping[str, int]
     """Rule → the number of pairs that it matched without a common key; every other match is by key."""
     _summary: Callable[[], pd.DataFrame] = field(repr=False)
@@ -96,10 +99,10 @@ class Reconciled(Closing):
 
 
 class AccountSums(NamedTuple):
-    """The rows of an account on both sides, and its signed net variance in minor units.
+    """The numbers of an account's rows on both sides, and its signed net variance in minor units.
 
-    `of_period` has the numbers of matched rows and of all rows of this period; `value_of_period` has their net values
-    in minor units.
+    `of_period` has the numbers of matched rows and of all rows of this period. `value_of_period` sums, for the same
+    rows, the amounts that they move, net of fees and without signs, in minor units.
     """
 
     account: str
@@ -116,8 +119,8 @@ class AccountSums(NamedTuple):
 class CodeSums(NamedTuple):
     """The breaks of one code in one currency; `up_minor` and `down_minor` sum the positive and the negative variances.
 
-    `decided` is the number of decided breaks, `who` names those who decided, `oldest_days` is the greatest age if any
-    is known, and `settlement` the advice for open breaks.
+    `decided` is the number of decided breaks, and `who` names the people and rules that decided. `oldest_days` is the
+    greatest age, None if no break has a date. `settlement` is the advice for open breaks.
     """
 
     code: str
@@ -143,7 +146,7 @@ class CodeSums(NamedTuple):
 
 
 class Net(NamedTuple):
-    """Positive and negative variances, summed separately so that they do not cancel each other, in minor units."""
+    """A number of breaks, and the sums of their positive and of their negative variances, in minor units."""
 
     breaks: int
     up_minor: int
@@ -164,20 +167,20 @@ class _Named:
     def __getattr__(self, name: str) -> object:
         value = getattr(self._result, name)
         if isinstance(value, pd.DataFrame) and "account" in value:
-            names, accounts = self._result.account_names, value["account"]
-            value = value.assign(account=accounts.map(lambda account: names.get(account, account)).astype(accounts.dtype))
+            names, column = self._result.account_names, value["account"]
+            value = value.assign(account=column.map(lambda name: names.get(name, name)).astype(column.dtype))
         setattr(self, name, value)
         return value
 
 
 def in_words(verdict: str, who: str | None, why: str | None) -> str:
-    """A decision as a sentence: the verdict, and by whom and why if they are known."""
+    """A decision in words: the verdict, then who decided and why, if known."""
     words = codes.VERDICTS.get(verdict, verdict)
     return f"{words}{f' by {who}' if who else ''}{f': {why}' if why else ''}"
 
 
 def settled(breaks: pd.DataFrame) -> pd.DataFrame:
-    """The breaks; a decided break has its decision in the column `settlement`."""
+    """The breaks, with the decision in place of the advice in the column `settlement` of each decided break."""
     is_decided = breaks["verdict"].notna()
     if not is_decided.any():
         return breaks
@@ -192,7 +195,7 @@ _ASIDE: Final = ("account", "currency", "rows", "matched_rows", "value", "matche
 
 
 def sums_by_account(result: Reconciled) -> list[AccountSums]:
-    """The totals for each account and currency of the summary, in order of names."""
+    """The totals for each account and currency of the summary, sorted by account; repeated lines are left out."""
     sums: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     counts = ("ledger_rows", "statement_rows", "variance_minor", "moved_minor")
     for account, currency, code, ledger, statement, variance, value in python_rows(
@@ -217,7 +220,7 @@ def sums_by_account(result: Reconciled) -> list[AccountSums]:
 
 
 def sums_by_code(result: Reconciled) -> list[CodeSums]:
-    """The totals for each code and currency of the breaks, in the order of the rules; `timing` comes last."""
+    """The totals for each code and currency of the breaks, in the order of CODES, but with `timing` last."""
     by_code: defaultdict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
     for code, currency, *more in python_rows(
         result.breaks, "code", "currency", "variance_minor", "rows", "age_days", "verdict", "who", "rule", "settlement"
@@ -226,9 +229,9 @@ def sums_by_code(result: Reconciled) -> list[CodeSums]:
     totals = []
     for (code, currency), breaks in by_code.items():
         variances, rows, ages, verdicts, who, rules, settlements = zip(*breaks, strict=True)
-        by_rule = {repr(rule) for rule, person, decision in zip(rules, who, verdicts, strict=True) if decision and not person}
+        by_rule = {repr(rule) for rule, name, verdict in zip(rules, who, verdicts, strict=True) if verdict and not name}
         of_rules = [f"the rule{'s' if len(by_rule) > 1 else ''} {listed(sorted(by_rule))}"][: len(by_rule)]
-        to_do = {text for text, decision in zip(settlements, verdicts, strict=True) if text and not decision}
+        to_do = {text for text, verdict in zip(settlements, verdicts, strict=True) if text and not verdict}
         totals.append(
             CodeSums(
                 code, currency, len(breaks), sum(rows), *_by_sign(variances),
@@ -247,10 +250,10 @@ def listed(names: Sequence[str]) -> str:
 
 
 def nets(result: Reconciled, currency: str, by: str) -> dict[Any, Net]:
-    """Value of the column `by` → the variances of the breaks; `by` is `bucket` (of ages) or `business_date`. Sorted.
+    """Value of the column `by` → the sums over the breaks with that value, in order of the values.
 
-    Counts the breaks of accounts in the given currency; a break itself may be in another currency. Breaks without a
-    date are left out.
+    `by` is `bucket` (of ages) or `business_date`. Only accounts in the given currency count, with all their breaks:
+    also a break whose row is in another currency. Breaks without a date are left out.
     """
     accounts = {account for account, code in python_rows(result.proof, "account", "currency") if code == currency}
     variances: defaultdict[Any, list[int]] = defaultdict(list)
@@ -280,10 +283,10 @@ _PROOF: Final = (
 
 
 def item_of(code: str, side: str) -> tuple[codes.Item, str]:
-    """The reconciling item for a break, by its code and the `side` of its row, and the balance that the item adjusts.
+    """The reconciling item for breaks of this code and `side`, and which balance the item adjusts.
 
-    This balance is STATEMENT for entries that are not yet on the statement, and for errors of the operator or the bank;
-    BOOKS for movements that are booked wrongly or not at all.
+    The balance is STATEMENT for entries that are not yet on the statement, and for errors of the operator or the bank;
+    BOOKS for movements that are booked wrongly or not at all. `side` is `ledger`, `statement` or `both`.
     """
     lacks = codes.STATEMENT if side == "ledger" else codes.BOOKS
     item = codes.BREAK_CODES[code].item or _MISSING[lacks]
@@ -291,9 +294,9 @@ def item_of(code: str, side: str) -> tuple[codes.Item, str]:
 
 
 class Line(NamedTuple):
-    """A line of an account's reconciliation; its amount is signed and in minor units.
+    """A line of an account's reconciliation; `minor` is its signed amount in minor units.
 
-    `items` is the number of breaks in the amount, 0 if the number is unknown; None for a balance.
+    `items` is the number of breaks in the amount: 0 if the number is unknown, None if the line is a balance.
     """
 
     text: str
@@ -367,8 +370,8 @@ def _items(breaks: pd.DataFrame) -> Iterator[tuple[str, str, str, int, str | Non
     """Yields (account, code, side, variance, proposal, verdict, number of breaks) for each reconciling item.
 
     Breaks that a person matched are one item with the sum of their variances; if they are on both sides, the item is an
-    error in the books. Ambiguous rows of one amount are an item of the side that has more of them, since both balances
-    include the rows that both sides have.
+    error in the books. Ambiguous rows of one amount are one item, of the side that has more of these rows: the rows
+    that both sides have are in both balances.
     """
     groups: dict[tuple[str, Any], list[list[Any]]] = {}
     names = ("id", "partner", "verdict", "account", "currency", "code", "side", "variance_minor", "proposal")

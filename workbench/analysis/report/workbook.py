@@ -1,4 +1,4 @@
-"""The results as an Excel workbook: the reconciliation, and each frame as numbers that can be summed."""
+"""The results as an Excel workbook: a cover with the reconciliation, and a sheet for each table."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -34,7 +34,7 @@ READ: Final[Mapping[str, int]] = {
     "statement_fee_minor": 8, "statement_minor": 11, "variance_minor": 11, "currency": 8, "since_date": 11,
     "reason": 28, "verdict": 8, "partner": 12, "who": 9, "why": 14,
 }  # fmt: skip
-"""Columns of a break that people read, fill in and print → their widths; all other columns are hidden."""
+"""Columns of a break that people read, fill in and print → their widths in characters; other columns are hidden."""
 _WRAPPED: Final = {"account", "key", "code", "description", "words", "reason", "why", "what to do", "owner"}
 _COVER: Final = (52, 22, 14, 12, 14, 14, 8, 9, 9, 20)
 """The widths of the cover's columns, in characters; a sentence spans all columns."""
@@ -60,7 +60,7 @@ Write = Callable[[Worksheet, int, int, Any, Any], str]
 
 
 class Cells:
-    """Writes the cells of a workbook in the format for their kind."""
+    """The cell formats of a workbook, and functions that write a value in the format of its column."""
 
     def __init__(self, book: Workbook) -> None:
         def look(num_format: str, **more: object) -> Format:
@@ -87,7 +87,7 @@ class Cells:
         self._date = look("yyyy-mm-dd", align="left")
 
     def writer(self, name: str, values: "pd.Series[Any]") -> Write:
-        """The method that writes the values of the column `name`."""
+        """The function that writes the cells of the column `name`, chosen by the name and the type of its `values`."""
         if name.endswith("_minor"):
             return self._money
         if pd.api.types.is_bool_dtype(values):
@@ -263,7 +263,7 @@ def _write_frame(
 ) -> list[Worksheet]:
     """Writes a frame to as many sheets as its rows need; returns the sheets.
 
-    `fixed` has the columns' widths; if empty, the widths fit the first rows.
+    `fixed` has the columns' widths in characters; if empty, the widths fit the first rows.
     """
     room, sheets = MAX_ROWS - 1, []
     for number, start in enumerate(range(0, max(len(frame), 1), room), start=1):
@@ -290,7 +290,7 @@ def _set_print_layout(sheet: Worksheet) -> None:
 
 
 def _fold(sheet: Worksheet, hidden_columns: int) -> None:
-    """Sets the widths of the columns in READ, hides the `hidden_columns` further columns, and offers the verdicts as a list."""
+    """Sets the widths of the columns in READ, hides the further `hidden_columns`, and offers the verdicts as a list."""
     for column, width in enumerate(READ.values()):
         sheet.set_column(column, column, width)
     first = len(READ)
@@ -332,7 +332,7 @@ def _write_table(
 
 
 def _make_high(sheet: Worksheet, row: int, texts: Sequence[str], widths: Sequence[int]) -> None:
-    """Sets a row's height to that of its texts in columns of these `widths`; without widths the row stays unchanged."""
+    """Makes a row as high as its texts need in columns of these `widths`; without widths the row stays unchanged."""
     if widths:
         # A line holds somewhat less than the width, since words are kept whole.
         high = max(-(-len(text) * 8 // (7 * width)) for text, width in zip(texts, widths, strict=False))
