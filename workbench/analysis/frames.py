@@ -98,7 +98,7 @@ def in_one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def compact(source: pa.Table | Mapping[str, pa.Array], columns: Columns) -> pa.Table:
-    """The columns of `source` as a table in less memory: repeated texts in dictionaries, shared empty columns."""
+    """The columns of `source` in less memory: repeated texts become dictionaries, empty columns share one array."""
     schema = schema_of(columns)
     arrays: dict[str, pa.Array | pa.ChunkedArray] = {}
     nothing = pa.nulls(len(source[schema.names[0]]), pa.string())

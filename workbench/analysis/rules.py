@@ -103,8 +103,9 @@ WITHOUT_KEYS: Final = (BY_KEY, MatchRule(on=(AMOUNT,), days=2))
 
 
 def match_rules(declared: object) -> MatchRules:
-    """The rules of one account, from the list `declared`. Adds a rule by key in front if the list has rules but none.
+    """The rules of one account, from the list `declared`; an empty list gives no rules.
 
+    If there are rules, but none by key, a rule by key is put in front.
     Raises ValueError: no list of rules, or a rule by key after another rule. The message has no subject: the caller
     puts the name of the field before the message, as in `match has a rule by key after another`.
     """
@@ -168,8 +169,8 @@ class Rule:
     amount_minor: the least and the most of the break's variance, in minor units, without its sign.
     direction: `in` or `out` of the account: by the statement's row, or the ledger's if the statement has none.
     code: the break's code.
-    kind: what unknown money is. For `fee`, `rounding` or `interest` the proposal says how to book it; any other kind
-    only labels it.
+    kind: what unknown money is. `fee` and `rounding` make the proposed entry one of fees or rounding; any other kind
+    labels the entry, which the journal posts against `interest` if that is the kind.
     expected: the break counts as decided, since it was expected; its proposal stays.
     tolerated: the break counts as decided, and nothing is proposed to be booked.
     Raises ReconcileRefused: the rule has no name, condition or effect, or a value that cannot be used.
@@ -234,7 +235,7 @@ _A_RULE: Final = "Rules are a .toml file in which each begins with a line [[rule
 
 
 def rules_in(file: Path | str) -> tuple[tuple[Rule, ...], InputRow, Mapping[str, MatchRules]]:
-    """The rules of a TOML file in their order, the file as an input, and the matching rules of each account.
+    """The rules of a TOML file in their order, the file as an InputRow, and the matching rules of each account.
 
     Each table `[[rule]]` has the names of `Rule` as keys; the table `[match]` declares the matching rules.
     Raises ReconcileRefused: the file cannot be read, has an unknown key, or a rule that cannot be used.

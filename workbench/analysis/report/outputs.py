@@ -323,8 +323,8 @@ def write_journal(
 def _further_parts(whole: Path) -> list[Path]:
     """The existing files `…-2.csv`, `…-3.csv` and so on that continue the journal in the file `whole`.
 
-    A file counts only if the file before it has no room for another entry. Otherwise it is not a part of `whole`, but
-    another journal, such as that of another month.
+    A file is returned only if the file before it has no room for another entry. Otherwise it belongs to another
+    journal, such as that of another month.
     """
     parts, most = [whole], {(*FORMS[form],): most for form, most in _MOST.items()}
     while True:

@@ -30,7 +30,7 @@ class Reconciled(Closing):
     rows_read: dict[str, int]
     """`ledger` or `statement` → the number of rows that were read, including those brought forward."""
     told_again: int
-    """The number of statement lines that another file repeats or an earlier run settled; no sum includes them."""
+    """The number of statement lines that another file repeats or an earlier run settled; they are not compared."""
     engine: str
     """The engine that ran the rules: `duckdb` or `spark`."""
     notes: tuple[str, ...]

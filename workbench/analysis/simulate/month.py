@@ -441,7 +441,7 @@ class Month:
             ahead = [*ahead[done:], *islice(commands, done)]
 
     def known(self, movements: Iterable[Mapping[str, Any]]) -> Iterator[Known]:
-        """Yields the ledger's movements on one account, in order, each with the rows of its statement.
+        """Yields the ledger's `movements` on one account, in order, each with its rows on the statement.
 
         The bank has one row for all credits of a night, and several for a large payout.
         """
