@@ -330,7 +330,7 @@ def _suite(result: Result) -> ET.Element:
     return suite
 
 
-def run(
+def run_notebooks(
     notebooks: Sequence[Path], *, parameters: Mapping[str, str], out: Path, jobs: int, solutions: bool
 ) -> list[Result]:
     """Executes `notebooks`, `jobs` at a time; the results are in the order of the notebooks.
@@ -391,8 +391,8 @@ def run_summary(results: Sequence[Result], out: Path) -> tuple[Table, str]:
     for result in results:
         page = out / f"{result.name}.html"
         rows.append((result.name, result.outcome, f"{result.seconds:.1f} s", str(page) if page.is_file() else "none"))
-    made = table("", ("Notebook", "Result", Column("Time", numeric=True), "Page"), rows)
-    return made, f"{passed} passed, {len(results) - passed} failed; see {visible(str(out))}"
+    overview = table("", ("Notebook", "Result", Column("Time", numeric=True), "Page"), rows)
+    return overview, f"{passed} passed, {len(results) - passed} failed; see {visible(str(out))}"
 
 
 def _executed(tasks: list[Task], jobs: int) -> Iterator[Result]:

@@ -52,7 +52,7 @@ _PAGE = 1000
 
 
 class SandboxControl:
-    """The calls under `/sandbox`, with the test secret key; `Clock` and `Operator` have further ones."""
+    """The calls under `/sandbox`, with the test secret key; `SandboxClock` and `OperatorControl` have further ones."""
 
     def __init__(self, client: PaymentsClient) -> None:
         self.client = client
@@ -184,7 +184,7 @@ class SandboxControl:
         return self.client.send("POST", f"{self.client.base_url}/sandbox/{path}", shape, body=body)
 
 
-class Clock:
+class SandboxClock:
     """The sandbox's clock. Moving it runs everything that falls due on the way, without waiting in real time."""
 
     def __init__(self, control: SandboxControl) -> None:
@@ -207,7 +207,7 @@ class Clock:
 
     def advance(
         self, seconds: Decimal | float | timedelta = 0, *, minutes: int = 0, hours: int = 0, days: int = 0
-    ) -> "Clock":
+    ) -> "SandboxClock":
         """Move the clock by the sum of the arguments, and run what falls due meanwhile, such as time-outs and retries.
 
         With 0, the sandbox runs what is due now. Seconds are rounded to milliseconds, a timedelta is truncated to them.
@@ -226,7 +226,7 @@ class Clock:
 
     def __repr__(self) -> str:
         now_ms = self.now_ms
-        return f"Clock({rfc3339(now_ms)}, {clock_text(now_ms)} in Lusaka)"
+        return f"SandboxClock({rfc3339(now_ms)}, {clock_text(now_ms)} in Lusaka)"
 
 
 def _whole_ms(seconds: Decimal | float | timedelta) -> int:
@@ -237,7 +237,7 @@ def _whole_ms(seconds: Decimal | float | timedelta) -> int:
     return round(Decimal(str(seconds)) * 1000)
 
 
-class Outage(NamedTuple):
+class OperatorOutage(NamedTuple):
     """An outage of the operator `provider` for `seconds`, which ends at `until`, in seconds since 1970."""
 
     provider: str
@@ -249,15 +249,15 @@ class Outage(NamedTuple):
         return self.until - self.seconds <= moment_s < self.until
 
 
-class Operator:
+class OperatorControl:
     """Makes the mobile network operators fail or respond late, so that you see failures before your customers do."""
 
     def __init__(self, control: SandboxControl) -> None:
         self._control = control
-        self.outages: list[Outage] = []
+        self.outages: list[OperatorOutage] = []
         """Outages begun by this object, the latest last; ended outages stay."""
 
-    def script(self, phone: str, answers: Sequence[str]) -> "Operator":
+    def script(self, phone: str, answers: Sequence[str]) -> "OperatorControl":
         """Set the outcomes of the next attempts on a number, in order; an empty list removes them.
 
         An answer is a failure code such as `insufficient_funds`, or `approve`, `late_success`,
@@ -271,12 +271,12 @@ class Operator:
         self._control.post("operator/script", wire.Scripted, body)
         return self
 
-    def outage(self, provider: str, seconds: int) -> "Operator":
+    def outage(self, provider: str, seconds: int) -> "OperatorControl":
         """Take an operator down for `seconds` from now; 0 ends the outage."""
         body = {"provider": provider, "seconds": seconds}
         state = self._control.post("operator/outage", wire.OperatorState, body)
         if state.down_until is not None:
-            self.outages.append(Outage(state.provider, seconds, state.down_until))
+            self.outages.append(OperatorOutage(state.provider, seconds, state.down_until))
         return self
 
     def states(self) -> list[dict[str, Any]]:
@@ -307,7 +307,7 @@ class Operator:
         return asdict(self._control.post(f"suspense{segments(item)}/settle", Suspense, {"how": how}))
 
     def __repr__(self) -> str:
-        return "Operator(script, outage, states, query, suspense, settle)"
+        return "OperatorControl(script, outage, states, query, suspense, settle)"
 
 
 class Phone:
@@ -482,9 +482,9 @@ class Session(Closing):
         self.untraced = SandboxControl(self.client.in_mode(_QUIET))
         """The control plane in quiet mode: calls notify no watcher and run nothing that is due."""
         self.follow(in_force)
-        self.clock = Clock(self.control)
+        self.clock = SandboxClock(self.control)
         """The sandbox's clock."""
-        self.operator = Operator(self.control)
+        self.operator = OperatorControl(self.control)
         """The operators: `script` the outcomes of the next payments, `outage`, `query`."""
         self.webhook_url = ""
         """The URL of the merchant's application in this process; empty without an application."""
@@ -619,8 +619,8 @@ class Session(Closing):
             _ = self.receiver  # its first use registers it
         signing = endpoint or enabled.get(url)
         message = {"body": text, "how": how, "endpoint": signing, "message_id": message_id}
-        made = self.untraced.post("sign", Signed, {**message, "timestamp": self._receivers_now_s()})
-        return SignedMessage(made.body.encode(), made.headers)
+        signed = self.untraced.post("sign", Signed, {**message, "timestamp": self._receivers_now_s()})
+        return SignedMessage(signed.body.encode(), signed.headers)
 
     def _receivers_now_s(self) -> int | None:
         """Seconds since 1970 by the receiver's clock; None if that is this machine's clock."""

@@ -40,8 +40,8 @@ Message = dict[str, Any]
 def files() -> dict[str, str]:
     """Name → text of the console's files, which a served sandbox has too."""
     folder = console("")
-    found = [path.relative_to(folder) for pattern in ("*.js", "*.css", "vendor/*.js") for path in folder.glob(pattern)]
-    names = ["look.css", *(path.as_posix() for path in found)]
+    paths = [path.relative_to(folder) for pattern in ("*.js", "*.css", "vendor/*.js") for path in folder.glob(pattern)]
+    names = ["look.css", *(path.as_posix() for path in paths)]
     return {name: console(name).read_text("utf-8") for name in names}
 
 
@@ -56,17 +56,17 @@ class Channel:
         session.closing.callback(self._tell, {"lost": _CLOSED})
         session.watchers.add(self._follow)
 
-    def answer(self, asked: Message) -> Message:
+    def answer(self, message: Message) -> Message:
         """The response to a page's message, with the message's `number`."""
-        if asked.get("files"):
-            return {"number": asked["number"], "files": files(), "base": self._session.base_url}
+        if message.get("files"):
+            return {"number": message["number"], "files": files(), "base": self._session.base_url}
         try:
-            response = self._sent(asked["request"])
+            response = self._sent(message["request"])
         except Exception as error:  # noqa: BLE001  whatever went wrong: a page waits for its response
             logging.getLogger("workbench").info("The console's request failed: %r", error)
-            return {"number": asked["number"], "failed": str(error)}
-        told = {"status": response.status_code, "headers": dict(response.headers), "text": response.text}
-        return {"number": asked["number"], **told}
+            return {"number": message["number"], "failed": str(error)}
+        content = {"status": response.status_code, "headers": dict(response.headers), "text": response.text}
+        return {"number": message["number"], **content}
 
     def _sent(self, request: Mapping[str, Any]) -> httpx.Response:
         """The sandbox's response; a request without a key is sent with the session's, unless it is to be anonymous."""
@@ -81,8 +81,8 @@ class Channel:
         return self._session.http.request(method, url, headers=headers, content=body)
 
     def _changes(self, query: str = "") -> Message:
-        found = self._sent({"path": f"/sandbox/changes{query}", "headers": {UNSEEN: "true"}})
-        page: Message = found.raise_for_status().json()
+        response = self._sent({"path": f"/sandbox/changes{query}", "headers": {UNSEEN: "true"}})
+        page: Message = response.raise_for_status().json()
         return page
 
     def _follow(self) -> None:
@@ -113,9 +113,9 @@ class ConsoleWidget(anywidget.AnyWidget):
     record = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, channel: Channel) -> None:
-        self._told = ipywidgets.Widget()
-        super().__init__(news=self._told.model_id)
-        channel.listeners.append(self._told.send)
+        self._news = ipywidgets.Widget()
+        super().__init__(news=self._news.model_id)
+        channel.listeners.append(self._news.send)
         self.on_msg(lambda _widget, message, _buffers: self.send(channel.answer(message)))
 
     def __repr__(self) -> str:

@@ -71,13 +71,15 @@ not_yet, wrong, done = (partial(Verdict, state) for state in State)
 """Functions from a sentence to a Verdict: what is missing; what is wrong and why; what the check found done."""
 
 
-def same(seen: object, expected: object, says: str, at: str, shown: Callable[[Any], str] = repr) -> Iterator[Verdict]:
+def unequal(
+    actual: object, expected: object, says: str, at: str, text: Callable[[Any], str] = repr
+) -> Iterator[Verdict]:
     """Yields a `wrong` verdict with the sentence `says` if the values differ; True and 1 differ.
 
-    `at` is as in Verdict, and `shown` writes both values as text.
+    `at` is as in Verdict, and `text` writes both values as text.
     """
-    if type(seen) is not type(expected) or seen != expected:
-        yield wrong(says, shown(seen), shown(expected), at)
+    if type(actual) is not type(expected) or actual != expected:
+        yield wrong(says, text(actual), text(expected), at)
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -152,8 +154,8 @@ class Sale(NamedTuple):
 
     def unpaid(self) -> Iterator[Verdict]:
         """Yields a verdict if the description does not name the plant, or if the customer has not paid yet."""
-        status = self.intent.status
-        yield from same(self.intent.description, self.plant, "The description is written differently.", "description=")
+        status, description = self.intent.status, self.intent.description
+        yield from unequal(description, self.plant, "The description is written differently.", "description=")
         if status == "requires_payment_method" and self.attempts:
             says = f"The last attempt at the {self.plant} has failed with {self.codes[-1]}."
             yield not_yet(f"{says} Confirm the same intent again and pay.", status, "succeeded")
@@ -183,15 +185,15 @@ def sale_of(plant: str, *, is_sold_once: bool = False) -> Callable[[_Judge], Cal
 
 
 def _best_sale(judge: _Judge, plant: str, is_sold_once: bool, bench: Bench) -> Iterator[Verdict]:  # noqa: FBT001  by partial
-    intents = [*bench.looking().payment_intents.each()][::-1]
-    found = [intent for intent in intents if str(intent.description).casefold() == plant.casefold()]
+    every_intent = [*bench.looking().payment_intents.each()][::-1]
+    intents = [intent for intent in every_intent if str(intent.description).casefold() == plant.casefold()]
     if is_sold_once:
-        yield from _paid_twice(bench, plant, {intent.id for intent in found if intent.status == "succeeded"})
-    of_plant = {intent.id: charges(bench, payment_intent=intent.id) for intent in found}
+        yield from _paid_twice(bench, plant, {intent.id for intent in intents if intent.status == "succeeded"})
+    of_plant = {intent.id: charges(bench, payment_intent=intent.id) for intent in intents}
     every = [*chain(*of_plant.values())]
-    newest = f"the newest has {intents[-1].description!r}" if intents else "no intent"
+    newest = f"the newest has {every_intent[-1].description!r}" if every_intent else "no intent"
     none_yet = not_yet(f"No intent with the description {plant} is there.", newest, repr(plant), "description=")
-    yield from best_of((judge(bench, Sale(plant, intent, of_plant[intent.id], every)) for intent in found), none_yet)
+    yield from best_of((judge(bench, Sale(plant, intent, of_plant[intent.id], every)) for intent in intents), none_yet)
 
 
 def _paid_twice(bench: Bench, plant: str, paid: set[str]) -> Iterator[Verdict]:
@@ -209,7 +211,7 @@ def _paid_twice(bench: Bench, plant: str, paid: set[str]) -> Iterator[Verdict]:
 def json_of(text: str) -> dict[str, Any]:
     """The JSON object in a text; an empty dict if there is none."""
     try:
-        read = json.loads(text)
+        value = json.loads(text)
     except ValueError:
         return {}
-    return read if isinstance(read, dict) else {}
+    return value if isinstance(value, dict) else {}
