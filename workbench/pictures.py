@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class MatchesAndBreaks(Protocol):
-    """The part of a reconciliation that `Pictures.pairs` shows; its columns are those of `workbench.analysis`."""
+    """The attributes of a reconciliation that `Pictures.pairs` uses: DataFrames as `reconcile` returns them."""
 
     matches: "pd.DataFrame"
     breaks: "pd.DataFrame"
@@ -67,7 +67,7 @@ class Pictures:
         return _states(of, _TABLES[of](self._gaps()))
 
     def transitions(self, table: Mapping[str, Mapping[str, str]], of: str = "order") -> Drawing:
-        """The states of records in a program of yours, called `of`; `table` is state → event → next state.
+        """The states of a kind of record in your program, named `of`; `table` is state → event → next state.
 
         Raises ValueError: the table has no transition.
         """
@@ -96,7 +96,7 @@ class Pictures:
         return svg.drawing(title, str(says), bottom + 20, parts, note="shaded: what you write; green: money")
 
     def key_choice(self) -> Drawing:
-        """The idempotency key that a shop sends after each response to a charge, and after none."""
+        """The idempotency key that a shop sends next, after each response to a charge, and if no response comes."""
         choices, top, step, question_width, done_x = list(_choices(self._gaps())), 48, 62, 300, 346
         width = svg.WIDTH - svg.EDGE - done_x
         parts: list[str] = []
@@ -141,7 +141,7 @@ class Pictures:
         return svg.drawing(title, str(says), top + 46 * len(rows) + 8, parts, note=note)
 
     def retry_timeline(self) -> Drawing:
-        """The retries of a webhook that no receiver accepts, until it is a dead letter: each wait, and its end."""
+        """The retries of a webhook that no receiver accepts, until it is a dead letter: each wait, and when it ends."""
         gaps = self._gaps()
         offsets = list(accumulate(gaps.retry_schedule_s))
         rows = [
@@ -167,7 +167,7 @@ class Pictures:
         return svg.drawing(title, str(says), bottom + 52, parts)
 
     def webhook(self, arrival: Arrival | None = None) -> Drawing:
-        """The parts of an accepted message, and which are signed: of `arrival`, by default the latest at `receiver`.
+        """An accepted message's parts, and which of them are signed; `arrival` is by default the latest at `receiver`.
 
         A part that occurs in several of headers, body and signed content has the same colour in each. Raises
         ValueError: `arrival` was not accepted, or there is no accepted message.
@@ -467,7 +467,7 @@ def _lines(exits: Sequence[_Exit], heights: Mapping[str, int], xs: tuple[int, in
 
 
 class _Lane(NamedTuple):
-    """A holder of money and where it is held; `is_ours` marks an account in the payment provider's books."""
+    """A column of the flow: who holds money, and where; `is_ours` marks an account in the payment provider's books."""
 
     who: str
     where: str
@@ -487,7 +487,7 @@ _OUTSIDE: Final = {
     **dict.fromkeys((account.code for account in (ledger.MERCHANT_AVAILABLE, ledger.MERCHANT_PAYOUT)), _MERCHANT),
     **dict.fromkeys((account.code for account in (ledger.OPERATOR_FEE, ledger.ROUNDING, ledger.WRITE_OFF)), _FEES),
 }
-"""Code of an account → the party from which or to which money booked on it moves; for all others, the customer."""
+"""Code of an account that holds no money → the party outside that pays or gets the money; other codes: the customer."""
 MOST_ENTRIES: Final = 12
 
 

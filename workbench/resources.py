@@ -103,17 +103,17 @@ def _slug(name: str) -> str:
 
 
 def interface_path() -> Path:
-    """The Markdown file of the interface; it is beside the notebooks so that they can link to it."""
+    """The Markdown file about the interface; it is in the notebooks' folder, so that notebooks can link to it."""
     return _shipped("notebooks") / "interface.md"
 
 
 def guide_paths() -> dict[str, Path]:
-    """Name → Markdown file, for the pages of the documentation."""
+    """Name of a page of the documentation → its Markdown file."""
     return {path.stem: path for path in (_PACKAGE / "docs").glob("*.md")}
 
 
 def console(name: str) -> Path:
-    """The file of the console with this path below the console's folder; `look.css` is shared by all pages."""
+    """A file of the console, by its path below the console's folder; also `look.css`, which all pages share."""
     return _PACKAGE / ("templates" if name == "look.css" else "lab/console") / name
 
 
@@ -144,7 +144,7 @@ def write_whole(path: Path, content: bytes) -> None:
 def read_toml(content: bytes) -> dict[str, Any]:
     """The content of a TOML file, with or without a byte-order mark.
 
-    Raises ValueError: not UTF-8 or not TOML; the message is to follow the file's name.
+    Raises ValueError: not UTF-8 or not TOML; put the file's name before the message, which begins with "is".
     """
     try:
         return tomllib.loads(content.decode("utf-8-sig"))
@@ -163,7 +163,7 @@ _MISMATCH: Final = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
 
 
 def wrong_kind(error: Exception) -> str:
-    """The expected and the given type of a value, from msgspec's message: `takes a list, not a text`; else its text."""
+    """A message of msgspec about a wrong type in plain words (`takes a list, not a text`); other messages unchanged."""
     match = _MISMATCH.match(str(error))
     if not match:
         return str(error)

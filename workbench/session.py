@@ -52,7 +52,7 @@ _PAGE = 1000
 
 
 class SandboxControl:
-    """The calls under `/sandbox`, with the test secret key; `SandboxClock` and `OperatorControl` have further ones."""
+    """The calls under `/sandbox`, with the test secret key; `SandboxClock` and `OperatorControl` send others."""
 
     def __init__(self, client: PaymentsClient) -> None:
         self.client = client
@@ -85,7 +85,7 @@ class SandboxControl:
         return self.post("simulation", wire.Simulated, body)
 
     def delivery_faults(self) -> list[FaultyEndpoint]:
-        """The endpoints with the faults of their deliveries."""
+        """The webhook endpoints, each with the faults that its deliveries have on purpose."""
         return self.get("webhook_endpoints", Rows[FaultyEndpoint]).data
 
     def accounts(self, **bounds: str) -> list[books.LedgerAccount]:
@@ -105,7 +105,7 @@ class SandboxControl:
         return self._pages("ledger/postings", Page[books.LedgerPosting])
 
     def movements(self, *accounts: str) -> Iterator[list[books.LedgerMovement]]:
-        """Yields the movements of these accounts, page by page; by default, of those with the operators or the bank."""
+        """Yields the movements of these accounts, page by page; by default, of accounts at operators and the bank."""
         query = {"account": ",".join(accounts)} if accounts else {}
         return self._pages("ledger/movements", Page[books.LedgerMovement], **query)
 
@@ -133,7 +133,7 @@ class SandboxControl:
         return self.get("ledger/verify", books.LedgerVerified)
 
     def trace(self, since: int = 0, **filters: str) -> Iterator[books.TraceRow]:
-        """Yields the trace rows after the `seq` `since`, in order, page by page; `filters` are `kind` and `payment`."""
+        """Yields the trace rows whose `seq` is above `since`, in order; `filters` are `kind` and a `payment`'s id."""
         while True:
             page = self.trace_page(since=str(since), **filters)
             yield from page.data
@@ -280,7 +280,7 @@ class OperatorControl:
         return self
 
     def states(self) -> list[dict[str, Any]]:
-        """The operators, with `provider` and `down_until`: seconds since 1970, None if the operator is up."""
+        """The operators: `provider` is the id, `down_until` the end of its outage in seconds since 1970, or None."""
         return [asdict(operator) for operator in self._control.get("operator", Rows[wire.OperatorState]).data]
 
     def query(self, charge_id: str) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class Channel:
     def __init__(self, session: Session) -> None:
         self._session = session
         self.listeners: list[Callable[[Message], None]] = []
-        """Functions that get a page of `/sandbox/changes`, or `lost` with a sentence, in the watchers' thread."""
+        """Callbacks in the watchers' thread; each gets a page of `/sandbox/changes`, or `{"lost": sentence}`."""
         self._last = self._changes().get("last_seq", 0)
         session.closing.callback(self._tell, {"lost": _CLOSED})
         session.watchers.add(self._follow)
@@ -69,7 +69,7 @@ class Channel:
         return {"number": message["number"], **content}
 
     def _sent(self, request: Mapping[str, Any]) -> httpx.Response:
-        """The sandbox's response; a request without a key is sent with the session's, unless it is to be anonymous."""
+        """The sandbox's response; a request without a key gets the session's key, unless it is marked `anonymous`."""
         method, path = str(request.get("method", "GET")), str(request["path"])
         headers, body = dict(request.get("headers") or {}), request.get("body")
         if "Authorization" not in headers and not request.get("anonymous"):

@@ -64,7 +64,7 @@ class RawRequest(NamedTuple):
 def read_request(text: str, names: Mapping[str, Any], base_url: str) -> RawRequest:
     """The request in a cell, with `$name` and `$name.attribute` filled in from `names`; `$$` is a dollar sign.
 
-    Raises Mistyped: the request cannot be sent, or is for another place than `base_url`.
+    Raises Mistyped: the request cannot be sent, or is for another host than `base_url`.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     start = next((place for place, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)

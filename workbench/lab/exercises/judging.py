@@ -47,7 +47,7 @@ def functions_in(source: str) -> dict[str, ast.FunctionDef]:
 
 
 def look_at(shipped: ast.FunctionDef, solution: ast.FunctionDef, function: object) -> None:
-    """Raises Fault for mistakes that are visible without a call: other arguments, no return, the notebook's names.
+    """Raises Fault for mistakes that are visible without a call: other arguments, no return, the notebook's variables.
 
     `shipped` is the function in the shipped notebook, `solution` the solved one, `function` the learner's.
     """
@@ -99,7 +99,7 @@ class Watched:
         self.returned: object = None
 
     def __call__(self, *values: object) -> Answer:
-        """Calls the function and returns its result. Raises Fault: it changes a dict or a table among its arguments."""
+        """Calls the function and returns its result. Raises Fault: the call changed a dict or table among `values`."""
         name = getattr(self._function, "__name__", "the function")
         arguments: dict[str, Any] = dict(zip(inspect.signature(self._function).parameters, values, strict=False))
         self.call = _shown(name, arguments)
@@ -250,7 +250,7 @@ class Exercise:
 
 
 def verdict_on(exercise: Exercise, answers: tuple[object, ...], cell: Cell) -> Verdict:
-    """Judges an answer; an error in the check or in the learner's code becomes a verdict."""
+    """Judges the `answers` in a call of the check; an error in the check or in the learner's code becomes a verdict."""
     if any(value is ... for value in answers):
         return not_yet("Your answer is still open.")
     if any(value is None for value in answers):

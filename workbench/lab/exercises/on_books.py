@@ -126,7 +126,7 @@ def _own_message(bench: Bench) -> Iterator[Verdict]:
 
 
 def _of_arrival(bench: Bench, arrival: Any) -> Iterator[Verdict]:  # noqa: ANN401  the receiver's
-    """Yields a verdict on a message that a receiver got; a correct message may count as a duplicate of a wrong one."""
+    """Yields the verdict on a message to the receiver; a right one passes even if the receiver calls it a duplicate."""
     event, now_s = json_of(arrival.body.decode("utf-8", "replace")), bench.clock.now_ms // 1000
     secrets, why = bench.receiver.secrets, _NO_EVENT
     if arrival.verdict == "refused":

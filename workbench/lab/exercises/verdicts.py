@@ -64,7 +64,7 @@ class Verdict(NamedTuple):
     expected: str = ""
     """The value that the check expects."""
     at: str = ""
-    """Text at fault, such as `amount=`; the message names the last line of the cell that contains it."""
+    """Part of the faulty line, such as `amount=`; the message quotes the last line of the cell with this part."""
 
 
 not_yet, wrong, done = (partial(Verdict, state) for state in State)
@@ -74,9 +74,9 @@ not_yet, wrong, done = (partial(Verdict, state) for state in State)
 def unequal(
     actual: object, expected: object, says: str, at: str, text: Callable[[Any], str] = repr
 ) -> Iterator[Verdict]:
-    """Yields a `wrong` verdict with the sentence `says` if the values differ; True and 1 differ.
+    """Yields a `wrong` verdict with the sentence `says` if the values or their types differ, as True and 1 do.
 
-    `at` is as in Verdict, and `text` writes both values as text.
+    `at` is as in Verdict; `text` is a function that writes a value as text.
     """
     if type(actual) is not type(expected) or actual != expected:
         yield wrong(says, text(actual), text(expected), at)
@@ -93,7 +93,7 @@ def brief(value: object) -> str:
 
 
 def fresh(bench: Bench, **options: object) -> Bench:
-    """A new sandbox of the same class with a fixed seed, so that a check leaves the notebook's sandbox unchanged."""
+    """A new Workbench with a fixed seed and `options`, so that a check leaves the notebook's sandbox unchanged."""
     return type(bench)(seed="a try", **options)
 
 
@@ -121,9 +121,10 @@ def charges(bench: Bench, **fields: str) -> "list[Charge]":
 
 
 def best_of(tries: Iterable[Iterator[Verdict]], none_yet: Verdict) -> Iterator[Verdict]:
-    """Yields verdicts in the order in which a reader takes the first: the successful tries, else the last one.
+    """Yields the verdicts on the successful tries or, if none succeeded, on the last; then `none_yet`.
 
-    `tries` come oldest first; the first verdict of each counts. `none_yet` comes last, for a learner without a try.
+    Only the first verdict counts, so `none_yet` is for a learner without a try. `tries` come oldest first, and of each
+    only the first verdict is used.
     """
     verdicts = [next(verdict) for verdict in tries]
     yield from [verdict for verdict in verdicts if verdict.state is State.DONE] or verdicts[-1:]
@@ -164,7 +165,7 @@ class Sale(NamedTuple):
             yield not_yet(says, status, "succeeded")
 
     def never_met(self, code: str) -> Iterator[Verdict]:
-        """Yields a verdict if the failure `code`, expected on this intent, was met on another intent for the plant."""
+        """Yields a verdict if the failure `code`, expected on this intent, occurred only on another for the plant."""
         if code not in self.codes and code in [charge.failure_code for charge in self.of_plant]:
             says = f"One intent has failed with {code}, and another was created. One intent should see both attempts."
             yield wrong(says, "two intents", "one intent, confirmed twice", ".create(")
@@ -172,7 +173,7 @@ class Sale(NamedTuple):
 
 _Judge: TypeAlias = Callable[[Bench, Sale], Iterator[Verdict]]
 _sold: "WeakKeyDictionary[Any, dict[str, tuple[set[str], bool]]]" = WeakKeyDictionary()
-"""Bench → plant → the paid intents that the last check saw, and True if several of them were new."""
+"""Bench → plant → the paid intents that the last check saw, and True if several of them were new to it."""
 
 
 def sale_of(plant: str, *, is_sold_once: bool = False) -> Callable[[_Judge], Callable[[Bench], Iterator[Verdict]]]:

@@ -71,7 +71,7 @@ class Copies(NamedTuple):
 
 
 def bring(shipped: Mapping[str, Path], folder: Path, former: FormerNames = MappingProxyType({})) -> Copies:
-    """Copies the shipped notebooks to their paths within the folder, creating it if necessary.
+    """Copies the shipped notebooks (path within the folder → file) into the folder, creating it if necessary.
 
     Writes a missing notebook, and replaces one that is unchanged since it was last copied. Leaves all other files
     unchanged: to get the original again, delete your copy. Files with `former` names are moved to `earlier` if the
