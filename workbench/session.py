@@ -76,9 +76,9 @@ class SandboxControl:
         return self.get("clock", wire.Clock)
 
     def simulate(self, simulation: str, cursor: int, commands: Sequence[wire.SimulatedCommand]) -> wire.Simulated:
-        """Run commands of the month `simulation` for at most a second; returns the new cursor and the number done.
+        """Run commands of a simulated month for at most a second; returns the new cursor and the number done.
 
-        `cursor` is the number of the month's commands before `commands`.
+        `simulation` identifies the month, and `cursor` is the number of its commands before `commands`.
         Raises StateConflict: the cursor is ahead of the commands done, or a command cannot be done.
         """
         body = {"simulation": simulation, "cursor": cursor, "commands": commands}
@@ -331,7 +331,10 @@ class Phone:
 
     @property
     def shown(self) -> dict[str, Any]:
-        """The state: `screen`, `state`, `waiting`, `tries_left`, `expires_at` (Unix seconds), `queued`, `charge`."""
+        """The fields `screen`, `state`, `waiting`, `tries_left`, `expires_at`, `queued` and `charge`.
+
+        `expires_at` is in seconds since 1970; `queued` counts the prompts that wait behind the present one.
+        """
         return asdict(self._look())
 
     @property
@@ -541,11 +544,11 @@ class Session(Closing):
         Clients that `client_with` made earlier keep their key. Raises AuthenticationFailed: the secret key is none of
         this sandbox; the session keeps its key. Raises LiveKeyRefused: a live key.
         """
-        tried = self.client_with(key)
+        client = self.client_with(key)
         if key.startswith("pk_"):
             self.publishable_key = Secret(key)
             return
-        SandboxControl(tried.in_mode(_QUIET)).check()
+        SandboxControl(client.in_mode(_QUIET)).check()
         self.client.calls.hold(key)
         self.secret_key = Secret(key)
 
@@ -588,8 +591,8 @@ class Session(Closing):
 
     def _enabled_endpoints(self) -> dict[str, str]:
         """URL → id of the enabled endpoints, newest first."""
-        known = self._quiet.webhook_endpoints.each()
-        return {endpoint.url: endpoint.id for endpoint in known if endpoint.status == ENABLED}
+        endpoints = self._quiet.webhook_endpoints.each()
+        return {endpoint.url: endpoint.id for endpoint in endpoints if endpoint.status == ENABLED}
 
     def sign(
         self, body: object, how: str = "right", *, message_id: str | None = None, endpoint: str | None = None

@@ -46,7 +46,7 @@ def files() -> dict[str, str]:
 
 
 class Channel:
-    """Responds to the pages of one bench, and sends the bench's changes to them; each bench has one channel."""
+    """Responds to the console's pages of one bench, and sends them the bench's changes; each bench has one channel."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

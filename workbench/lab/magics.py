@@ -95,8 +95,8 @@ def read_request(text: str, names: Mapping[str, Any], base_url: str) -> RawReque
 def _request_line(line: str, base_url: str) -> tuple[str, str]:
     method, *rest = line.split()
     if method not in METHODS:
-        meant = f"Did you mean {method.upper()}?" if method.upper() in METHODS else f"Use {', '.join(METHODS)}."
-        raise Mistyped(f"{method[:40]!r} is no method. {meant}")
+        hint = f"Did you mean {method.upper()}?" if method.upper() in METHODS else f"Use {', '.join(METHODS)}."
+        raise Mistyped(f"{method[:40]!r} is no method. {hint}")
     match rest:
         case [target]:
             return method, _local(target, base_url)

@@ -110,7 +110,7 @@ def _raise_where_it_must_be_done(message: str) -> None:
 FILE_VARIABLE = "WORKBENCH_PROGRESS"
 _FOLDER = ".workbench"
 _NAMES = {State.WRONG: "tried", State.DONE: "done"}
-_KEPT_STATES = {word: state for state, word in _NAMES.items()}
+_STORED_STATES = {word: state for state, word in _NAMES.items()}
 
 
 class Progress:
@@ -129,11 +129,11 @@ class Progress:
         if state is State.NOT_YET:
             return
         self._in_memory = _merged(self._in_memory, {name: state})
-        kept = self._read()
-        together = _merged(kept, self._in_memory)
-        if self._path is None or together == kept:
+        stored = self._read()
+        merged = _merged(stored, self._in_memory)
+        if self._path is None or merged == stored:
             return
-        words = {exercise: _NAMES[together[exercise]] for exercise in sorted(together)}
+        words = {exercise: _NAMES[merged[exercise]] for exercise in sorted(merged)}
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             # Another notebook may read the file at this moment.
@@ -146,7 +146,7 @@ class Progress:
             return {}
         try:
             rows = json.loads(self._path.read_text("utf-8"))["exercises"]
-            return {str(name): _KEPT_STATES[word] for name, word in rows.items()}
+            return {str(name): _STORED_STATES[word] for name, word in rows.items()}
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -422,11 +422,11 @@ def _passes_the_exam(examined: Answer, Repaired: Answer) -> Iterator[Verdict]:  
         return
     shops: list[Any] = []
 
-    def kept(bench: Bench) -> object:
+    def build(bench: Bench) -> object:
         shops.append(Repaired(bench))
         return shops[-1]
 
-    rows = examined(kept).rows
+    rows = examined(build).rows
     if failed := [row for row in rows if row.verdict == "failed"]:
         first = failed[0]
         says = f"The shop fails {len(failed)} of {len(rows)} checks, the first of them: {first.title}. {first.why}"

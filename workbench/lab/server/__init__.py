@@ -81,16 +81,16 @@ def bring(shipped: Mapping[str, Path], folder: Path, former: FormerNames = Mappi
     Raises LabRefused: the folder cannot be created or written.
     """
     try:
-        remembered = folder / OURS / _BROUGHT
-        remembered.parent.mkdir(parents=True, exist_ok=True)
-        before = _read(remembered)
-        became: dict[str, list[str]] = {outcome: [] for outcome in Copies._fields}
+        hashes_file = folder / OURS / _BROUGHT
+        hashes_file.parent.mkdir(parents=True, exist_ok=True)
+        before = _read(hashes_file)
+        by_outcome: dict[str, list[str]] = {outcome: [] for outcome in Copies._fields}
         hashes = dict(before)
         for within, source in sorted(shipped.items()):
             content = _to_open(source.read_bytes())
-            became["kept"] += [old for old in former.get(within, ()) if _retire(folder, old, hashes.pop(old, None))]
+            by_outcome["kept"] += [old for old in former.get(within, ()) if _retire(folder, old, hashes.pop(old, None))]
             outcome = _outcome(folder / within, _hash(content), before.get(within))
-            became[outcome].append(within)
+            by_outcome[outcome].append(within)
             if outcome in {"new", "updated"}:
                 (folder / within).parent.mkdir(exist_ok=True)
                 write_whole(folder / within, content)
@@ -98,12 +98,12 @@ def bring(shipped: Mapping[str, Path], folder: Path, former: FormerNames = Mappi
                 hashes[within] = _hash(content)
         _renamed_in_layouts(folder, former)
         if hashes != before:
-            write_whole(remembered, json.dumps(hashes, indent=1, sort_keys=True).encode())
+            write_whole(hashes_file, json.dumps(hashes, indent=1, sort_keys=True).encode())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         hint = "Name another folder: workbench lab FOLDER."
         raise LabRefused(f"The notebooks cannot be written into {folder}: {reason}.", hint=hint) from None
-    return Copies(**{outcome: tuple(names) for outcome, names in became.items()})
+    return Copies(**{outcome: tuple(names) for outcome, names in by_outcome.items()})
 
 
 def _to_open(content: bytes) -> bytes:
