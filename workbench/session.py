@@ -483,7 +483,7 @@ class Session(Closing):
         """The merchant's client, holding the test secret key."""
         self.control = SandboxControl(self.client)
         self.untraced = SandboxControl(self.client.in_mode(_QUIET))
-        """The control plane in quiet mode: calls notify no watcher and run nothing that is due."""
+        """The controls in quiet mode: calls are not traced, notify no watcher, and run nothing that is due."""
         self.follow(in_force)
         self.clock = SandboxClock(self.control)
         """The sandbox's clock."""
@@ -500,7 +500,7 @@ class Session(Closing):
     def follow(self, in_force: Mapping[str, object]) -> None:
         """Adapts the clients to the register: how lists are paged, and which operations the interface lacks."""
         self.in_force = in_force
-        """Row of the register → its value; of a sandbox in this process, only values that are not the default."""
+        """Row of the register → its value; for a sandbox in this process, only rows that are not at their default."""
         self.client.pagination = str(in_force.get("pagination", "cursor"))
         self.on_dashboard: tuple[str, ...] = ()
         """Beginnings of the paths below `/v1` that the sandbox offers only on its dashboard."""

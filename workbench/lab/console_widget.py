@@ -24,9 +24,9 @@ from workbench.text.render import bundle, with_widget
 from workbench.traffic.trace import saved_console
 
 NEWS: Final = "workbench.news"
-"""The comm from a kernel to the docked phone, with changes of the bench that was created or used last."""
+"""The name of the comm from a kernel to the docked phone, with changes of the bench that was created or used last."""
 ASK: Final = "workbench.ask"
-"""The comm from the docked phone, with requests to the bench that was created or used last."""
+"""The name of the comm from the docked phone, with requests to the bench that was created or used last."""
 _CHARGES: Final = ("POST", "/v1/charges")
 """The only operation to which the key is sent by Basic authentication."""
 _LOST: Final = "The sandbox does not respond. The console continues when the sandbox is back."

@@ -448,7 +448,7 @@ def _passes_the_exam(examined: Answer, Repaired: Answer) -> Iterator[Verdict]:  
     yield done(f"All {passed} examined checks are passed, orders included, and each event is filed.")
 
 
-_WAYS: tuple[tuple[dict[str, object], str, str], ...] = (
+_SETUPS: tuple[tuple[dict[str, object], str, str], ...] = (
     ({}, "mtn", "+260961234567"),
     ({"confirm_response": "accepted"}, "airtel", "+260971234567"),
     ({"confirm_response": "accepted", "prompt_timeout_s": 180}, "zamtel", "+260951234567"),
@@ -457,7 +457,7 @@ _WAYS: tuple[tuple[dict[str, object], str, str], ...] = (
 
 
 def _either_way(bench: Bench, prompt_closes: Callable[..., Any]) -> Iterator[Verdict]:
-    for gaps, operator, phone in _WAYS:
+    for gaps, operator, phone in _SETUPS:
         where = f"With {', '.join(f'{name} = {value}' for name, value in gaps.items()) or 'the defaults'}"
         with fresh(bench, gaps=gaps) as sandbox:
             intent = sandbox.client.payment_intents.create(amount=5)
@@ -472,7 +472,7 @@ def _either_way(bench: Bench, prompt_closes: Callable[..., Any]) -> Iterator[Ver
             confirms = sum(f"/{intent.id}/confirm " in exchange.request for exchange in sandbox.trace.exchanges)
             says = f"{where}, your code sent {confirms} confirms."
             yield from unequal(confirms, 1, says, ".confirm(", brief)
-            rung = " and ".join(number for _, _, number in _WAYS if sandbox.phone(number).waiting)
+            rung = " and ".join(number for _, _, number in _SETUPS if sandbox.phone(number).waiting)
             says = f"{where}, the prompt is not on this customer's phone alone."
             yield from unequal(rung or "none", phone, says, "phone=", str)
             closes = sandbox.client.payment_intents.retrieve(intent.id).next_action.ussd_prompt.expires_at
