@@ -25,18 +25,16 @@ OF_A_MACHINE = re.compile(r"/(?:home|Users|root|tmp)/[\w.-]+/|[A-Z]:\\\\Users")
 INEXACT = re.compile(r"\b(?:REAL|FLOAT|DOUBLE|NUMERIC|DECIMAL)\b", re.IGNORECASE)
 NAMESAKES = {
     "a schema of /openapi.json, named as the interface names it": (
-        "Amount Balance Charge Code Delivery Event Event EventData Input Message Payment Payment "
-        "PaymentIntent Payout Refund"
+        "Amount Balance Charge Delivery Event Event EventData Message Payment PaymentIntent Payout Refund"
     ),
     "a command, named after the function that it runs": (
         "certify docs fit gaps openapi reconcile serve simulate simulate"
     ),
-    "a name that users import or call": "Money table verify",
+    "a name that users import or call": "Money verify",
     "the name by which IPython calls an extension": "load_ipython_extension",
     "not renamed yet": (
-        "Check Column Engine Events Exam Exchange Found Item Ledger Result Row Rows Run Source Table accounts "
-        "bare by_account check checked cut day_of listed nets number_in page refused rows_named rows_of "
-        "settle shown text write write"
+        "Check Column Engine Events Exam Exchange Found Item Ledger Result Rows Run Source Table "
+        "bare cut listed number_in page refused rows_named rows_of shown write"
     ),
 }
 """Reason → names that stand in a second module; a name that stands in a third, too, is here twice."""
@@ -58,9 +56,6 @@ EMPTY_NAMES_STAY = {
         "analysis/reconcile/matching.py:alone analysis/reconcile/matching.py:told "
         "analysis/reconcile/proof.py:told analysis/reconcile/suggestions.py:Open "
         "analysis/reconcile/suggestions.py:met analysis/reconcile/suggestions.py:told "
-        "analysis/report/captions.py:further analysis/report/outputs.py:further "
-        "analysis/report/outputs.py:told analysis/report/page.py:further analysis/report/page.py:told "
-        "analysis/report/totals.py:told analysis/simulate/__init__.py:each analysis/simulate/__init__.py:here "
         "analysis/statements/checking.py:told analysis/statements/columns.py:told "
         "analysis/statements/dates.py:told analysis/statements/draft.py:told "
         "analysis/statements/fields.py:further analysis/statements/fields.py:told "
