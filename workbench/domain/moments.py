@@ -94,9 +94,9 @@ def clock_text(at_ms: int) -> str:
 
 def span(seconds: int, *, units: int = 2) -> str:
     """A duration for people, in its largest units, at most `units` of them: `1 d 2 h`, `5 min`, `20 s`."""
-    left, parts = max(0, seconds), []
-    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
-        count, left = divmod(left, size)
+    left_s, parts = max(0, seconds), []
+    for size_s, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        count, left_s = divmod(left_s, size_s)
         if count:
             parts.append(f"{count} {unit}")
     return " ".join(parts[:units]) or "0 s"

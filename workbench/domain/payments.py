@@ -176,7 +176,7 @@ class Sum(Stored, frozen=True, kw_only=True):
         return Money(self.amount_minor, self.currency)
 
 
-class PaymentIntent(Sum, frozen=True, kw_only=True):
+class StoredIntent(Sum, frozen=True, kw_only=True):
     """The stored row of a payment intent. Times are milliseconds since 1970."""
 
     client_secret: str
@@ -194,7 +194,7 @@ class PaymentIntent(Sum, frozen=True, kw_only=True):
     created_ms: int = 0
 
 
-class Charge(Sum, frozen=True, kw_only=True):
+class StoredCharge(Sum, frozen=True, kw_only=True):
     """The stored row of an attempt to move money, for an intent or without one."""
 
     channel: str
@@ -211,7 +211,7 @@ class Charge(Sum, frozen=True, kw_only=True):
     created_ms: int = 0
 
 
-class Refund(Sum, frozen=True, kw_only=True):
+class StoredRefund(Sum, frozen=True, kw_only=True):
     """The stored row of a refund of one charge. The ledger entry `entry` took the money from the merchant."""
 
     charge: str
@@ -227,7 +227,7 @@ class Refund(Sum, frozen=True, kw_only=True):
     created_ms: int = 0
 
 
-class Payout(Sum, frozen=True, kw_only=True):
+class StoredPayout(Sum, frozen=True, kw_only=True):
     """The stored row of money that is sent to the merchant's bank."""
 
     status: str = PENDING
@@ -282,7 +282,7 @@ def fee_returned(fee_minor: int, *, amount_minor: int, refunded_minor: int, retu
     return max(0, due - returned_minor)
 
 
-USUAL_OF: Final = 20
+COMPARED_CHARGES: Final = 20
 """A charge's amount is compared with the median of up to this many earlier charges."""
 _LEAST: Final = 3
 """The fewest earlier charges for which the median counts as the usual amount."""

@@ -123,12 +123,12 @@ def _too_deep() -> NoReturn:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1).encode("ascii", "backslashreplace").decode()[:80]
         raise InvalidRequest(f"{twice} occurs twice.", code="duplicate_key", param=twice)
-    return made
+    return members
 
 
 def _decimal_number(text: str) -> object:
@@ -202,13 +202,13 @@ def struct_from(value: object, shape: type[S], *, unknown: str = "ignored", igno
     `problems`, and the field of the first fault in `param`.
     """
     reader = _Reader(unknown, [] if ignored is None else ignored)
-    made = reader.struct(value, shape, "")
-    if made is None:
+    struct = reader.struct(value, shape, "")
+    if struct is None:
         pointer, detail = reader.problems[0]
         error = _refusal(pointer, detail, code="parameter_missing" if detail == _MISSING else "parameter_invalid")
         error.problems = tuple(reader.problems)
         raise error
-    return made
+    return struct
 
 
 class _Reader:
@@ -225,9 +225,9 @@ class _Reader:
             self.problems.append(FieldProblem(pointer, f"must be an object, not {_kind(value)}"))
             return None
         before, fields = len(self.problems), _fields(shape)
-        made = _converted(value, shape)
+        struct = _converted(value, shape)
         read: dict[str, Any] = {}
-        for name, field in fields.items() if made is None else ():
+        for name, field in fields.items() if struct is None else ():
             if name in value:
                 read[name] = self._field(value[name], field, f"{pointer}/{name}")
             elif field.is_required:
@@ -238,7 +238,7 @@ class _Reader:
                 self.problems += [FieldProblem(f"{pointer}/{_escape(name)}", "is not known") for name in surplus]
         if len(self.problems) > before:
             return None
-        return shape(**read) if made is None else made
+        return shape(**read) if struct is None else struct
 
     def _field(self, value: object, field: _Field, pointer: str) -> object:
         if field.shape and not field.takes:
@@ -257,9 +257,9 @@ def _converted(value: dict[str, Any], shape: type[S]) -> S | None:
     numbers = _number_fields(shape)
     if numbers is None:
         return None
-    taken = value | {name: _as_taken(value[name], takes) for name, takes in numbers.items() if name in value}
+    members = value | {name: _as_taken(value[name], takes) for name, takes in numbers.items() if name in value}
     try:
-        return msgspec.convert(taken, shape, builtin_types=(Decimal,))
+        return msgspec.convert(members, shape, builtin_types=(Decimal,))
     except msgspec.ValidationError:
         return None
 

@@ -113,11 +113,11 @@ CONFLICT, SERVER_ERROR, SERVER_ERROR_AFTER, SLOW = "conflict", "server_error", "
 FAULTS: Final = (CONFLICT, SERVER_ERROR, SERVER_ERROR_AFTER, SLOW)
 """Faults of the service itself, rather than of the operator, that can be requested."""
 SCRIPTABLE: Final = (*ASKABLE, *FAULTS)
-OF_REFUNDS: Final = (_NO_WALLET, _LIMIT, UNAVAILABLE)
+REFUND_FAILURES: Final = (_NO_WALLET, _LIMIT, UNAVAILABLE)
 """Failure codes of an operator that does not return money to a wallet."""
 BANK_REFUSED: Final = "bank_refused"
 BANK_RETURNED: Final = "bank_returned"
-OF_PAYOUTS: Final = (BANK_REFUSED, BANK_RETURNED)
+PAYOUT_SCENARIOS: Final = (BANK_REFUSED, BANK_RETURNED)
 """Scenarios of payouts that do not stay in the merchant's account; the names are also the failure codes."""
 
 ENDING: Final = 7

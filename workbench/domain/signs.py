@@ -27,16 +27,16 @@ Body: TypeAlias = dict[str, Any]
 
 
 class Other(NamedTuple):
-    """Behaviour of a real service that is none of the row's values; `what` describes it."""
+    """Behaviour of a real service that is none of the row's values; `behaviour` describes it."""
 
-    what: str
+    behaviour: str
 
 
 class Part(NamedTuple):
-    """A part of a value, such as one of three identifiers, named by `what`; all parts together show the value."""
+    """A part of a value, such as one of three identifiers, with its `name`; all parts together show the value."""
 
     value: Value
-    what: str
+    name: str
     parts: int = 0
     """The number of parts of the value; 0 if no recording can have them all, such as every currency."""
 
@@ -46,7 +46,7 @@ Reading: TypeAlias = SignValue | Other | None
 """The value of a register row that an exchange shows; None if the exchange shows none."""
 
 
-class Message(NamedTuple):
+class ObservedMessage(NamedTuple):
     """A request or a response: headers by their names in lower case, the body's `text`, and `body`, its JSON or None.
 
     Numbers and secrets are masked in all three.
@@ -61,17 +61,19 @@ class Message(NamedTuple):
 class ObservedCall:
     """An exchange as it was recorded, with the properties that signs look at.
 
-    `ok` is true for a success that is no replay; `took` is true for a declined payment too. `holds` is the first three
-    letters of the credential, such as `sk_` or `pk_`; `phone` is the customer's masked number. `is_mixed` is true
-    if the request names another operator than the number's. `unknown` are fields that the operation does not have.
+    `sent_headers`, `sent_text` and `sent_body` are the request's; `headers`, `text` and `body` are the response's. `ok`
+    is true for a success that is no replay; `is_accepted` is true for a declined payment too. `key_prefix` is the first
+    three letters of the credential, such as `sk_` or `pk_`; `phone` is the customer's masked number. `is_mixed` is true
+    if the request names another operator than the number's. `unknown` are the request's fields that the operation does
+    not have.
     """
 
     place: str
     """The file's name and the exchange's number in the file, from 1."""
     url: str
-    request: Message
+    request: ObservedMessage
     status: int
-    response: Message
+    response: ObservedMessage
     at_s: Decimal
     """The beginning of the exchange in seconds since 1970; 0 if the file does not say."""
     id: str
@@ -80,38 +82,38 @@ class ObservedCall:
     fields: tuple[str, ...] | None
 
     def __post_init__(self) -> None:
-        self.sent, self.got = self.request.headers, self.response.headers
+        self.sent_headers, self.headers = self.request.headers, self.response.headers
         self.text, self.sent_text = self.response.text, self.request.text
-        self.asked, self.body = within(self.request.body), within(self.response.body)
+        self.sent_body, self.body = within(self.request.body), within(self.response.body)
         self.is_success = self.status in range(200, 300)
-        self.ok = self.is_success and "idempotent-replayed" not in self.got
-        self.took = self.ok or self.status == HTTPStatus.PAYMENT_REQUIRED
-        self.event = str(self.asked.get("type", ""))
+        self.ok = self.is_success and "idempotent-replayed" not in self.headers
+        self.is_accepted = self.ok or self.status == HTTPStatus.PAYMENT_REQUIRED
+        self.event = str(self.sent_body.get("type", ""))
         self.about = _PAYMENTS.get(self.id, "")
         """The object that a payment's call makes or reads, with an article: `a charge`; empty for other calls."""
-        scheme, _, credential = self.sent.get("authorization", "").partition(" ")
-        self.scheme, self.holds = scheme.lower(), credential[:3]
+        scheme, _, credential = self.sent_headers.get("authorization", "").partition(" ")
+        self.scheme, self.key_prefix = scheme.lower(), credential[:3]
         self.documented = self.schemes[0].lower() if len(self.schemes) == 1 else ""
         """The only scheme that is documented for the operation; empty if both are, or none."""
-        self.challenge = self.got.get("www-authenticate", "").lower()
-        self.limit = self.got.get("ratelimit-policy", "")
+        self.challenge = self.headers.get("www-authenticate", "").lower()
+        self.limit = self.headers.get("ratelimit-policy", "")
         """The limit of requests that the response announces; empty if it announces none."""
         is_charge = self.id == "createCharge"
-        payer = self.asked if is_charge else within(self.asked, "payment_method", "mobile_money")
+        payer = self.sent_body if is_charge else within(self.sent_body, "payment_method", "mobile_money")
         self.operator = operator_id(payer.get("channel" if is_charge else "provider"))
         self.phone = str(payer.get("phone", ""))
         self.prefix = self.phone.removeprefix(COUNTRY_CODE).removeprefix("0")[:2]
         """The two digits that show the number's operator."""
         self.wallet = _WALLETS[self.prefix].id if self.prefix in _WALLETS else None
         self.is_mixed: bool = bool(self.operator and self.wallet and self.operator != self.wallet)
-        amount = number_in(self.asked.get("amount"))
+        amount = json_number(self.sent_body.get("amount"))
         # A number longer than any amount would be rounded.
         self.amount = amount if amount is not None and amount.is_finite() and abs(amount.adjusted()) < _DIGITS else None
         self.is_fraction = self.amount is not None and self.amount != round(self.amount, 2)
-        self.unknown = [name for name in self.asked if self.fields is not None and name not in self.fields]
+        self.unknown = [name for name in self.sent_body if self.fields is not None and name not in self.fields]
         listed = self.body.get("data") if self.is_success else []
         items = listed if isinstance(listed, list) else [self.body]
-        items = [within(self.asked, "data", "object")] if self.id == WEBHOOK else items
+        items = [within(self.sent_body, "data", "object")] if self.id == WEBHOOK else items
         self.objects: list[Body] = [item for item in map(within, items) if isinstance(item.get("id"), str)]
         intents = "createPaymentIntent retrievePaymentIntent listPaymentIntents"
         self.intents: list[Body] = self.of_kind("payment_intent", intents)
@@ -139,7 +141,7 @@ def operator_id(name: object) -> str | None:
     return operator and operator.id
 
 
-def number_in(value: object) -> Decimal | None:
+def json_number(value: object) -> Decimal | None:
     """A JSON number as a Decimal; None for any other value."""
     return Decimal(value) if isinstance(value, int | Decimal) and not isinstance(value, bool) else None
 
@@ -173,15 +175,15 @@ def first(*cases: tuple[Reading | Shows, Test]) -> Shows:
 
 
 def tried(
-    taken: SignValue,
-    refused: SignValue,
+    accepted: SignValue,
+    rejected: SignValue,
     *names: str,
     asks: Test = lambda _: True,
     by: Container[int] = (400, 422),
     part: Callable[[ObservedCall], str] | None = None,
     parts: int = 0,
 ) -> Shows:
-    """A reader of exchanges: `taken` if a request that passes the test `asks` was accepted, `refused` if rejected.
+    """A reader of exchanges: `accepted` if a request that passes the test `asks` was accepted, else `rejected`.
 
     Rejected means one of the statuses `by`, and one of the `names` in the response's text. If an exchange can show only
     a part of the value, `part` returns the name of that part, and `parts` is the number of all parts.
@@ -189,12 +191,12 @@ def tried(
 
     def shows(call: ObservedCall) -> Reading:
         is_named = not names or any(name in call.text for name in names)
-        if not asks(call) or not (call.took or (call.status in by and is_named)):
+        if not asks(call) or not (call.is_accepted or (call.status in by and is_named)):
             return None
-        value = taken if call.took else refused
+        value = accepted if call.is_accepted else rejected
         if part is None or isinstance(value, Part):
             return value
-        return Part(value, f"{part(call)} is {'accepted' if call.took else 'rejected'}", parts)
+        return Part(value, f"{part(call)} is {'accepted' if call.is_accepted else 'rejected'}", parts)
 
     return shows
 
@@ -236,14 +238,14 @@ def no_status_of(known: str) -> Callable[[Body], Reading]:
 
 def scale_shown(call: ObservedCall) -> Reading:
     """Tells whether an amount with more than two decimals is rejected or rounded."""
-    asked, got = call.amount, number_in(call.body.get("amount"))
-    if asked is None or not call.is_fraction or not call.took:
+    sent, shown = call.amount, json_number(call.body.get("amount"))
+    if sent is None or not call.is_fraction or not call.is_accepted:
         return tried("half_even", "exact", "amount", asks=lambda other: other.is_fraction)(call)
-    if got is not None and got != round(asked, 2):
-        return Other(f"{asked} becomes {got}")
-    if got is None or abs(asked - got) * 2 != CENT:
+    if shown is not None and shown != round(sent, 2):
+        return Other(f"{sent} becomes {shown}")
+    if shown is None or abs(sent - shown) * 2 != CENT:
         return Part("half_even", "more than two decimals are accepted", 3)
-    return Part("half_even", f"half a ngwee goes {'up' if got > asked else 'down'}", 3)
+    return Part("half_even", f"half a ngwee goes {'up' if shown > sent else 'down'}", 3)
 
 
 def channel_shown(call: ObservedCall) -> Reading:
@@ -259,8 +261,8 @@ def channel_shown(call: ObservedCall) -> Reading:
                 return "equal"
             if (channel, provider) == (call.operator, call.wallet):
                 return "asked_and_moved"
-            asked = f"{call.operator} and a number of {call.wallet}"
-            return Other(f"channel {channel} and provider {provider} for {asked}")
+            request = f"{call.operator} and a number of {call.wallet}"
+            return Other(f"channel {channel} and provider {provider} for {request}")
         if channel != provider:
             return Part("asked_and_moved", "channel and provider differ")
     return None
@@ -268,10 +270,10 @@ def channel_shown(call: ObservedCall) -> Reading:
 
 def signature_shown(call: ObservedCall) -> Reading:
     """Reads a webhook's signature scheme from its headers; Other for an unknown header of a signature."""
-    for name, way in SCHEMES.items():
-        if all(header.lower() in call.sent for header in way.headers):
+    for name, scheme in SCHEMES.items():
+        if all(header.lower() in call.sent_headers for header in scheme.headers):
             with suppress(SignatureRefused):
-                way.read({header: call.sent[header.lower()] for header in way.headers})
+                scheme.read({header: call.sent_headers[header.lower()] for header in scheme.headers})
                 return name
-    unknown = [name for name in call.sent if "signature" in name]
+    unknown = [name for name in call.sent_headers if "signature" in name]
     return Other(f"the header {unknown[0][:60]}") if unknown else None

@@ -27,7 +27,7 @@ DUPLICATE: Final = "duplicate"
 OUT_OF_ORDER: Final = "out_of_order"
 FAULTS: Final = (DUPLICATE, OUT_OF_ORDER)
 """Faults that an endpoint's deliveries can be given, for testing a receiver."""
-ON_THE_WAY: Final = ("created", "requires_action", "processing", "pending")
+UNDECIDED: Final = ("created", "requires_action", "processing", "pending")
 """States of a payment in events before its outcome."""
 
 EVENT_TYPES: Final = (
@@ -40,7 +40,7 @@ EVENT_TYPES: Final = (
     "webhook_endpoint.disabled",
 )  # fmt: skip
 """Every type of event; the workbench assumes these types."""
-TOLD_AS: Final[Mapping[str, Mapping[str, str]]] = {
+SENT_AS: Final[Mapping[str, Mapping[str, str]]] = {
     "by_object": {event_type: event_type for event_type in EVENT_TYPES},
     # Money is collected by a charge, of an intent or on its own; late money in suspense is not collected.
     "collection": {"charge.succeeded": "collection.successful", "charge.failed": "collection.failed"},
@@ -50,7 +50,7 @@ TOLD_AS: Final[Mapping[str, Mapping[str, str]]] = {
 
 def types_of(event_types: str) -> tuple[str, ...]:
     """The types of events as sent, with this value of the register's `event_types`."""
-    return tuple(TOLD_AS[event_types].values())
+    return tuple(SENT_AS[event_types].values())
 
 
 def names_of(event_type: str) -> tuple[str, str, str]:
@@ -126,7 +126,7 @@ class StoredEvent(Stored, frozen=True, kw_only=True):
     created_ms: int
 
 
-class Delivery(Stored, frozen=True, kw_only=True):
+class StoredDelivery(Stored, frozen=True, kw_only=True):
     """The stored row of an event's delivery to one endpoint. `spent` counts the attempts before its last replay."""
 
     event: str
@@ -257,7 +257,7 @@ def _other_scheme(signer: Signer, body: bytes) -> SignedMessage:
     return signer._replace(scheme=next(scheme for scheme in SCHEMES if scheme != signer.scheme)).signed(body)
 
 
-HOW: Final[Mapping[str, Callable[[Signer, bytes], SignedMessage]]] = {
+TEST_MESSAGES: Final[Mapping[str, Callable[[Signer, bytes], SignedMessage]]] = {
     "right": Signer.signed,
     # Another's signature before the right one, as while a secret is being rolled.
     "several": lambda signer, body: signer.signed(body, other_secret(signer.secret, signer.scheme), signer.secret),
@@ -272,25 +272,25 @@ HOW: Final[Mapping[str, Callable[[Signer, bytes], SignedMessage]]] = {
     "malformed_timestamp": _malformed_timestamp,
 }
 """Name → the function that makes the message. A receiver must accept the first two messages and refuse all others."""
-NOT_IN: Final[Mapping[str, Mapping[str, str]]] = {
+IMPOSSIBLE_MESSAGES: Final[Mapping[str, Mapping[str, str]]] = {
     "github": {
         "several": "has room for one signature",
         **dict.fromkeys(("stale", "future", "malformed_timestamp"), "has no timestamp"),
     },
 }
-"""Scheme → (name in `HOW` → the reason why the scheme has no such message)."""
+"""Scheme → (name in `TEST_MESSAGES` → the reason why the scheme has no such message)."""
 
 
 def signed(signer: Signer, body: bytes, how: str = "right") -> SignedMessage:
-    """A message with `body`, signed by `signer`; `how` is `right` or another name in `HOW`, for testing a receiver.
+    """A message with `body`, signed by `signer`, for testing a receiver; `how` is a name in `TEST_MESSAGES`.
 
-    Raises InvalidRequest: no such name, or the scheme cannot express it.
+    Raises InvalidRequest: no such name, or the signer's scheme has no such message.
     """
-    if how not in HOW:
-        message = f"how is one of {', '.join(HOW)}, not {how!r}."
-        raise InvalidRequest(message, code="parameter_invalid", param="how")
-    if why := NOT_IN.get(signer.scheme, {}).get(how):
-        message = f"There is no message {how!r} where signature_scheme is {signer.scheme!r}: it {why}."
-        raise InvalidRequest(message, code="parameter_invalid", param="how")
-    made = HOW[how](signer, body)
-    return made._replace(headers={"Content-Type": signer.media_type, **made.headers})
+    if how not in TEST_MESSAGES:
+        says = f"how is one of {', '.join(TEST_MESSAGES)}, not {how!r}."
+        raise InvalidRequest(says, code="parameter_invalid", param="how")
+    if why := IMPOSSIBLE_MESSAGES.get(signer.scheme, {}).get(how):
+        says = f"There is no message {how!r} where signature_scheme is {signer.scheme!r}: it {why}."
+        raise InvalidRequest(says, code="parameter_invalid", param="how")
+    message = TEST_MESSAGES[how](signer, body)
+    return message._replace(headers={"Content-Type": signer.media_type, **message.headers})

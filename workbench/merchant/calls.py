@@ -34,7 +34,7 @@ _VERSIONED = re.compile(r"(https?://[^/]+(?:/.*)?)/v1/*", re.IGNORECASE)
 _HOST = re.compile(r"https?://[^/?#]")
 _SECONDS = re.compile(r"[0-9]{1,9}")
 _ERRORS: dict[int, type[ApiError]] = {
-    kind.status: kind for of in (ApiError, ServiceFailed) for kind in of.__subclasses__()
+    kind.status: kind for parent in (ApiError, ServiceFailed) for kind in parent.__subclasses__()
 }
 _READ = {
     "type", "title", "status", "detail", "instance", "code", "param", "errors", "request_id", "decline_code",
@@ -249,10 +249,10 @@ _DECODER_LOCK = Lock()
 def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
     """A decoder of JSON to `shape`; numbers with a point become Decimals, never floats, whatever the shape."""
     with _DECODER_LOCK:
-        return msgspec.json.Decoder(cast("type[Any]", shape), float_hook=Decimal, dec_hook=_held)
+        return msgspec.json.Decoder(cast("type[Any]", shape), float_hook=Decimal, dec_hook=_secret_or_same)
 
 
-def _held(kind: type, value: object) -> object:
+def _secret_or_same(kind: type, value: object) -> object:
     """Decodes a field of a type that msgspec does not know: a string as a Secret; any other `kind` unchanged."""
     if kind is not Secret:
         return value
