@@ -82,7 +82,7 @@ _MANY: Final = 3
 
 
 def written(value: object) -> str:
-    """A value of the register as text; in a schedule, 3 or more equal values one after another are counted."""
+    """A value of the register as text; in a schedule, 3 or more equal values in a row are counted."""
     if not isinstance(value, list | tuple):
         return str(value)
     runs = ([str(item) for item in same] for _, same in groupby(value))
@@ -668,7 +668,7 @@ def rows_by(kind: str = "") -> Mapping[str, tuple[str, ...]]:
 
 
 def link_to(section: str) -> str:
-    """The address of a section on the page; of several sections, such as `2.1, 4`, the address of the first."""
+    """The address of a section on the page `PAGE`; of several sections, such as `2.1, 4`, the address of the first."""
     return f"{PAGE}#section-{section.partition(',')[0]}"
 
 

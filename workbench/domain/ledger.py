@@ -185,16 +185,16 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def postings_for(recipe: str, amounts: Mapping[str, int], currency: str, **parties: str) -> tuple[Posting, ...]:
-    """The postings of a money event.
+    """The postings of a money event, by its `recipe`, a key of `RECIPES`.
 
-    `amounts` is name in the recipe → minor units; `parties` are `operator` and `merchant`. Raises LedgerRefused: a
-    negative amount, or a sum that does not balance.
+    `amounts` is name in the recipe → minor units; `parties` are the ids of the `operator` and the `merchant`. Raises
+    LedgerRefused: a negative amount, or a sum that does not balance.
     """
     return _postings(RECIPES[recipe], amounts, currency, parties)
 
 
 def settlement_postings(recipe: str, amounts: Mapping[str, int], currency: str, account: str) -> tuple[Posting, ...]:
-    """The postings of a settlement whose amounts are given, on an account in `TRACKED`.
+    """The postings of a settlement, by its `recipe`, a key of `SETTLEMENTS`, on an `account` in `TRACKED`.
 
     `amounts` are minor units: `amount`, and `fee` where the recipe takes one.
     Raises LedgerRefused: a negative amount, or no amount above zero.

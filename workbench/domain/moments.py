@@ -63,8 +63,7 @@ def business_date(at_ms: int) -> str:
 
 def day_start_ms(at_ms: int, *, days_on: int = 0) -> int:
     """Midnight in Lusaka at the start of a moment's business day, or `days_on` days later, in ms since 1970."""
-    offset_ms = 7_200_000
-    return ((at_ms + offset_ms) // DAY_MS + days_on) * DAY_MS - offset_ms
+    return ((at_ms + LUSAKA_MS) // DAY_MS + days_on) * DAY_MS - LUSAKA_MS
 
 
 @lru_cache(4096)

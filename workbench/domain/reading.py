@@ -64,7 +64,7 @@ def json_from(body: bytes) -> object:
 
 
 _Place = tuple[Any, str | int, object]
-"""(enclosing place, name or index of the value in it, value); used to build the JSON pointer in an error."""
+"""(place of the enclosing value, name or index in it, value); used to build the JSON pointer in an error."""
 
 
 def _check_values(value: object, *, texts: bool) -> None:
@@ -196,7 +196,7 @@ def body_from(body: bytes, shape: type[S], *, unknown: str = "ignored", ignored:
 
 
 def struct_from(value: object, shape: type[S], *, unknown: str = "ignored", ignored: list[str] | None = None) -> S:
-    """Converts `value` to the struct `shape`. Names of unknown fields are added to the list `ignored`, if given.
+    """Converts the JSON object `value` to the struct `shape`; adds names of unknown fields to `ignored`, if given.
 
     If `unknown` is `refused` instead of `ignored`, unknown fields are faults. Raises InvalidRequest with every fault in
     `problems`, and the field of the first fault in `param`.
@@ -327,8 +327,8 @@ def query_from(
 ) -> S:
     """Converts the parameters of a query to the struct `shape`; a repeated parameter has a sequence as its value.
 
-    `unknown` and `ignored` are those of `struct_from`.
-    Raises InvalidRequest: a parameter of the shape is repeated, missing, or of the wrong type, or a fault by `unknown`.
+    `unknown` and `ignored` are those of `struct_from`. Raises InvalidRequest: a parameter of the shape is repeated,
+    missing or of the wrong type, or a parameter is unknown and `unknown` is `refused`.
     """
     fields = _fields(shape)
     read: dict[str, object] = dict(parameters)

@@ -72,7 +72,7 @@ class Scheme(NamedTuple):
     encode: _Encode
     mistakes: tuple[Mistake, ...]
     new_secret: Callable[[bytes], str]
-    """A function from 32 random bytes to a secret in the scheme's usual form; masking recognises `whsec_`."""
+    """A function from 32 random bytes to a secret; all begin with `whsec_`, by which masking recognises secrets."""
     has_room: bool = True
     """True if a message can have several signatures. If not, a secret ends at once when it is rolled."""
 
@@ -99,12 +99,12 @@ def verify(
     tolerance_s: int = 300,
     scheme: str = STANDARD,
 ) -> str:
-    """The id of a genuine message, fresh if its scheme has a timestamp; check next whether you handled this id before.
+    """Checks a message's signature and age, and returns its id; check next whether you handled this id before.
 
     `body` are the bytes that arrived; `now_s` is seconds since 1970, `tolerance_s` the seconds that a message may be
-    old or early. The scheme `github` has no timestamp: an old message passes. Any of `secrets` may match any
-    signature. `scheme` is a row of `SCHEMES`. If the headers have no id, the result is the id in the body, empty if
-    the body is no JSON object with an id.
+    old or early. `scheme` is a row of `SCHEMES`; `github` has no timestamp, so old messages pass. One signature that
+    fits one of `secrets` is enough. If the headers have no id, the result is the id in the body, empty if the body is
+    no JSON object with an id.
     Raises SignatureRefused with `reason` one of header_missing, timestamp_malformed, timestamp_stale,
     timestamp_in_future, secret_malformed, signature_malformed, body_reserialised, signature_mismatch; for Standard
     Webhooks also signature_is_hex, key_not_decoded; for Stripe and GitHub also signature_is_base64, key_not_the_text;
@@ -216,8 +216,8 @@ def _mistake(scheme: Scheme, secrets: list[str], keys: list[bytes], signed: Sign
 def respellings(body: bytes, number: Callable[[str], object] | None = None) -> list[bytes]:
     """Writes the JSON of a body in eight ways that libraries use; an empty list if the body is no JSON.
 
-    They differ in blanks, in escapes of non-ASCII letters, and in the decimals of amounts; their order is the same for
-    all bodies. `number` converts the text of a decimal, as another language would; None makes a float.
+    The texts differ in blanks, in escapes of non-ASCII letters, and in the decimals of amounts; their order is the same
+    for all bodies. `number` converts the text of a decimal, as another language would; None makes a float.
     """
     try:
         value = json.loads(body, parse_float=number)

@@ -1,4 +1,4 @@
-"""Reads the values of the register's rows from recorded traffic: the recorded exchange, and its readers."""
+"""Reads values of the register from recorded traffic: a class for an exchange, and functions that make readers."""
 
 from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
@@ -59,7 +59,7 @@ class ObservedMessage(NamedTuple):
 
 @dataclass(eq=False)
 class ObservedCall:
-    """An exchange as it was recorded, with the properties that signs look at.
+    """A recorded exchange, with the properties from which values of the register are read.
 
     `sent_headers`, `sent_text` and `sent_body` are the request's; `headers`, `text` and `body` are the response's. `ok`
     is true for a success that is no replay; `is_accepted` is true for a declined payment too. `key_prefix` is the first
@@ -77,7 +77,7 @@ class ObservedCall:
     at_s: Decimal
     """The beginning of the exchange in seconds since 1970; 0 if the file does not say."""
     id: str
-    """The operation's id, or `WEBHOOK`; `schemes` and `fields` are the operation's documented schemes and fields."""
+    """The operation's id, or `WEBHOOK`; `schemes` and `fields` are its documented authentication schemes and fields."""
     schemes: tuple[str, ...]
     fields: tuple[str, ...] | None
 
@@ -94,7 +94,7 @@ class ObservedCall:
         scheme, _, credential = self.sent_headers.get("authorization", "").partition(" ")
         self.scheme, self.key_prefix = scheme.lower(), credential[:3]
         self.documented = self.schemes[0].lower() if len(self.schemes) == 1 else ""
-        """The only scheme that is documented for the operation; empty if both are, or none."""
+        """The authentication scheme of the operation, if exactly one is documented; otherwise empty."""
         self.challenge = self.headers.get("www-authenticate", "").lower()
         self.limit = self.headers.get("ratelimit-policy", "")
         """The limit of requests that the response announces; empty if it announces none."""
@@ -122,7 +122,7 @@ class ObservedCall:
     def of_kind(self, kind: str, operations: str = "") -> list[Body]:
         """The objects of a kind, by their member `object`.
 
-        An object without that member is of the kind if the call is one of `operations`, whose ids blanks separate.
+        An object without that member is of the kind if the call is one of `operations`, ids separated by blanks.
         """
         usual = kind if self.id in operations.split() else ""
         return [item for item in self.objects if item.get("object", usual) == kind]
@@ -136,7 +136,7 @@ def within(value: object, *names: str) -> Body:
 
 
 def operator_id(name: object) -> str | None:
-    """The short identifier of an operator that goes by this name; None if none does."""
+    """The short identifier of the operator with this short or long identifier, in any case; None if there is none."""
     operator = _OPERATORS.get(str(name).lower())
     return operator and operator.id
 
@@ -162,9 +162,9 @@ def on(operations: str, shows: Shows) -> Shows:
 
 
 def first(*cases: tuple[Reading | Shows, Test]) -> Shows:
-    """A reader of exchanges: the value of the first case whose test an exchange passes; None if it passes no test.
+    """Makes a reader that returns the value of the first case whose test an exchange passes; None if it passes none.
 
-    A case may have a reader in place of its value.
+    If a case has a reader in place of a value, that reader reads the value.
     """
 
     def shows(call: ObservedCall) -> Reading:
@@ -183,10 +183,11 @@ def tried(
     part: Callable[[ObservedCall], str] | None = None,
     parts: int = 0,
 ) -> Shows:
-    """A reader of exchanges: `accepted` if a request that passes the test `asks` was accepted, else `rejected`.
+    """Makes a reader that returns `accepted` or `rejected`, as the service treated a request that passes `asks`.
 
-    Rejected means one of the statuses `by`, and one of the `names` in the response's text. If an exchange can show only
-    a part of the value, `part` returns the name of that part, and `parts` is the number of all parts.
+    For other requests and other errors, the reader returns None. Rejected means one of the statuses `by` and, if there
+    are `names`, one of them in the response's text. If an exchange can show only a part of the value, `part` returns
+    the name of that part, and `parts` is the number of all parts.
     """
 
     def shows(call: ObservedCall) -> Reading:
@@ -206,10 +207,10 @@ def formed(
     bodies: Callable[[ObservedCall], list[Body]] = lambda call: [call.body] if call.ok else [],
     other: Callable[[Body], Reading] = lambda body: Other("members " + ", ".join([*body][:12])),
 ) -> Shows:
-    """A reader of exchanges: the value whose test in `forms` a body passes, else what `other` returns for the body.
+    """Makes a reader that returns the first value whose test in `forms` (value → test) a JSON object passes.
 
-    `bodies` chooses JSON objects of the exchange, by default the body of a successful response. The first body that
-    shows something decides; an empty one shows nothing.
+    `bodies` chooses the JSON objects of an exchange, by default the body of a successful response; empty ones are
+    ignored. If an object passes no test, the result is that of `other`; if that is None, the next object decides.
     """
 
     def shown(body: Body) -> Reading:
@@ -224,7 +225,7 @@ def has(names: str, *, only: bool = False) -> Callable[[Body], bool]:
 
 
 def no_status_of(known: str) -> Callable[[Body], Reading]:
-    """For `formed`: shows Other for an object whose status is none of `known`, names separated by blanks."""
+    """Makes an `other` for `formed`: Other for an object whose status is none of `known`, separated by blanks."""
 
     def shown(body: Body) -> Reading:
         status = body.get("status")
@@ -237,7 +238,7 @@ def no_status_of(known: str) -> Callable[[Body], Reading]:
 
 
 def scale_shown(call: ObservedCall) -> Reading:
-    """Tells whether an amount with more than two decimals is rejected or rounded."""
+    """Reads whether the service rejects or rounds an amount with more than two decimals."""
     sent, shown = call.amount, json_number(call.body.get("amount"))
     if sent is None or not call.is_fraction or not call.is_accepted:
         return tried("half_even", "exact", "amount", asks=lambda other: other.is_fraction)(call)
@@ -249,7 +250,7 @@ def scale_shown(call: ObservedCall) -> Reading:
 
 
 def channel_shown(call: ObservedCall) -> Reading:
-    """Compares a charge's `channel` and `provider`, where the request named another operator than the number's.
+    """Reads a charge's `channel` and `provider` after a request that named another operator than the number's.
 
     If both are the same, the value is `equal`; if the channel is as requested and the provider is the number's
     operator, it is `asked_and_moved`. In other responses, a charge where both differ shows a Part of that value.
@@ -269,7 +270,7 @@ def channel_shown(call: ObservedCall) -> Reading:
 
 
 def signature_shown(call: ObservedCall) -> Reading:
-    """Reads a webhook's signature scheme from its headers; Other for an unknown header of a signature."""
+    """Reads a webhook's signature scheme from its headers; Other for an unknown header whose name has `signature`."""
     for name, scheme in SCHEMES.items():
         if all(header.lower() in call.sent_headers for header in scheme.headers):
             with suppress(SignatureRefused):

@@ -49,7 +49,7 @@ TRANSITIONS: Transitions = {
     (UNSENT, "reject"): REJECTED,
     (UNSENT, "withdraw"): RECALLED,
 }
-"""(screen, input) → next screen. An ignored prompt expires or is withdrawn; a PIN may still come after the expiry."""
+"""(screen, event) → next screen. An ignored prompt expires or is withdrawn; a PIN may still come after the expiry."""
 
 FAILURE_OF: Mapping[str, str] = {
     BLOCKED: "wrong_pin",
@@ -112,16 +112,16 @@ def check_pin(text: str, length: int) -> None:
 
 
 def judged_pin(session: UssdSession, *, right: bool, refusal: str | None) -> str:
-    """The input in TRANSITIONS for a correct or wrong PIN; `refusal` is why the wallet refuses after a correct one."""
+    """The event in TRANSITIONS for a right or wrong PIN; `refusal` is why the wallet refuses a right one, or None."""
     if right:
         return "right_pin" if refusal is None else "right_pin_refused"
     return "wrong_pin" if session.tries_left > 1 else "last_wrong_pin"
 
 
 def after(session: UssdSession, event: str, *, reason: str | None = None) -> UssdSession:
-    """The session after the input `event`, a name in TRANSITIONS; `reason` is why no money moves, or None.
+    """The session after `event`, a name in TRANSITIONS; `reason` is why no money moves, or None.
 
-    Raises IllegalTransition: the session's screen does not take this input.
+    Raises IllegalTransition: the session's screen does not take this event.
     """
     screen = next_state(TRANSITIONS, session.screen, event)
     tries = session.tries_left - (event in ("wrong_pin", "last_wrong_pin"))

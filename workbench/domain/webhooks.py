@@ -18,7 +18,7 @@ PENDING: Final = "pending"
 DELIVERED: Final = "delivered"
 DEAD_LETTER: Final = "dead_letter"
 DROPPED: Final = "dropped"
-"""The state of a dead letter that is no longer kept: lists omit it, while the trace still has its attempts."""
+"""The state of a dead letter that is no longer kept: lists leave the letter out, the trace still has its attempts."""
 MAX_RESPONSE_BYTES: Final = 20_000
 ENABLED: Final = "enabled"
 DISABLED: Final = "disabled"
@@ -28,7 +28,7 @@ OUT_OF_ORDER: Final = "out_of_order"
 FAULTS: Final = (DUPLICATE, OUT_OF_ORDER)
 """Faults that an endpoint's deliveries can be given, for testing a receiver."""
 UNDECIDED: Final = ("created", "requires_action", "processing", "pending")
-"""States of a payment in events before its outcome."""
+"""The last parts of the types of events before a payment's outcome."""
 
 EVENT_TYPES: Final = (
     *(f"payment_intent.{state}" for state in ("created", "requires_action", "processing", "succeeded",
@@ -39,7 +39,7 @@ EVENT_TYPES: Final = (
     *(f"suspense.{state}" for state in ("credited", "returned")),
     "webhook_endpoint.disabled",
 )  # fmt: skip
-"""Every type of event; the workbench assumes these types."""
+"""Every type of event. The interface names no types, so these are assumed."""
 SENT_AS: Final[Mapping[str, Mapping[str, str]]] = {
     "by_object": {event_type: event_type for event_type in EVENT_TYPES},
     # Money is collected by a charge, of an intent or on its own; late money in suspense is not collected.
@@ -49,7 +49,7 @@ SENT_AS: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def types_of(event_types: str) -> tuple[str, ...]:
-    """The types of events as sent, with this value of the register's `event_types`."""
+    """The types of events that are sent if the register's `event_types` has this value."""
     return tuple(SENT_AS[event_types].values())
 
 
@@ -60,12 +60,12 @@ def names_of(event_type: str) -> tuple[str, str, str]:
 
 @lru_cache(maxsize=1024)
 def takes(enabled_events: tuple[str, ...], event_type: str) -> bool:
-    """True if a filter matches this type; `payment_intent.*` matches a whole family. Cached, as both are few."""
+    """True if a filter matches this type; `payment_intent.*` matches a whole family. Cached, as few filters exist."""
     return not {*names_of(event_type)}.isdisjoint(enabled_events)
 
 
 def check_filter(enabled_events: Sequence[str], types: Sequence[str], *, param: str = "enabled_events") -> None:
-    """Raises InvalidRequest unless every name is a type in `types`, a family such as `charge.*`, or `*`.
+    """Raises InvalidRequest unless the filter has names, each a type in `types`, a family such as `charge.*`, or `*`.
 
     `param` is the field's name in the error.
     """
@@ -89,7 +89,7 @@ HOST_NAME: Final = re.compile(r"([A-Za-z0-9._-]*\.)?[A-Za-z][A-Za-z0-9_-]*\.?")
 
 
 class OldSecret(NamedTuple):
-    """A secret that was rolled; it still signs messages too, until `until_ms`, in milliseconds since 1970."""
+    """A replaced secret, which signs messages beside the new one until `until_ms`, in milliseconds since 1970."""
 
     secret: str
     until_ms: int
@@ -98,8 +98,8 @@ class OldSecret(NamedTuple):
 class Endpoint(Stored, frozen=True, kw_only=True):
     """The stored row of a merchant's URL for events.
 
-    `old_secrets` are the rolled secrets, newest first. `failing_since_ms` is the moment of the first failure after the
-    last success; None if there is none.
+    `old_secrets` are the replaced secrets, newest first; `rolls` counts the replacements. `failing_since_ms` is the
+    moment of the first failure after the last success; None if there is none.
     """
 
     url: str
@@ -208,7 +208,7 @@ def other_secret(secret: str, scheme: str) -> str:
 
 
 class Signer(NamedTuple):
-    """Signs messages with a secret, at a moment in seconds since 1970, by the values of the register."""
+    """Signs messages with `secret` as of `now_s`, in seconds since 1970; `scheme` is a row of `SCHEMES`."""
 
     secret: str
     message_id: str
@@ -218,7 +218,7 @@ class Signer(NamedTuple):
     media_type: str
 
     def signed(self, body: bytes, *secrets: str, later_s: int = 0) -> SignedMessage:
-        """Signs `body` as of `later_s` seconds from now; with `secrets`, or by default with the signer's own."""
+        """Signs `body` as of `later_s` seconds after `now_s`, with `secrets` or by default the signer's own."""
         first, *also = secrets or (self.secret,)
         at_s = self.now_s + later_s
         return SignedMessage(body, headers_for(first, self.message_id, at_s, body, also=also, scheme=self.scheme))

@@ -37,7 +37,7 @@ _STANDS: Final = (
 
 
 class Group:
-    """A group of calls to paths below `_version` and `_path`, on the host in `_host`."""
+    """A group of calls to paths below `_version` and `_path`; `_host` names the client's attribute with the host."""
 
     _host = "base_url"
     _version = "/v1"
@@ -219,7 +219,7 @@ class ApiKeys(Listed[ApiKey]):
 
 
 class MerchantBalance(Group):
-    """The merchant's pending, available and owed money."""
+    """The merchant's balance: pending money, available money and debt."""
 
     _path, _is_on_dashboards = "/balance", True
 
@@ -420,7 +420,7 @@ class Refunds(Retrieved[Refund]):
 class WebhookEndpoints(Retrieved[WebhookEndpoint]):
     """URLs that receive events: register, change and list them.
 
-    The interface does not show how an endpoint is registered: assumed.
+    The interface does not show these calls: they are assumed.
     """
 
     _path, _shape = "/webhook_endpoints", WebhookEndpoint

@@ -48,7 +48,7 @@ _LOG.addHandler(logging.NullHandler())
 
 
 class EventData(NamedTuple):
-    """The object as of the event, and the values that changed."""
+    """The object as of the event, and the previous values of its changed attributes."""
 
     object: dict[str, Any]
     previous_attributes: dict[str, Any]
@@ -71,6 +71,7 @@ class Arrival(NamedTuple):
     verdict: str
     """`accepted`, `duplicate`, `refused` or `failed`."""
     reason: str
+    """Why the message was refused or failed; the event's type if it was accepted, its own id if it is a duplicate."""
     body: bytes
     headers: dict[str, str]
     error: Exception | None = None

@@ -126,7 +126,7 @@ def is_id(prefix: str) -> Meta:
 ChargeId = Annotated[str, is_id("ch")]
 
 
-def taken_currency(case: Callable[[str], str]) -> Meta:
+def requested_currency(case: Callable[[str], str]) -> Meta:
     """The schema of a currency in a request: in any case or, if the register is strict, as `case` converts it."""
 
     def rule(gaps: Gaps) -> Schema:
@@ -161,8 +161,8 @@ def _any_case(words: Iterable[str]) -> str:
     return "|".join("".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else c for c in word) for word in words)
 
 
-UpperCurrency = Annotated[str, taken_currency(str.upper)]
-LowerCurrency = Annotated[str, taken_currency(str.lower)]
+UpperCurrency = Annotated[str, requested_currency(str.upper)]
+LowerCurrency = Annotated[str, requested_currency(str.lower)]
 ShownUpperCurrency = Annotated[str, by_register(lambda gaps: shown_currency(gaps, str.upper))]
 ShownLowerCurrency = Annotated[str, by_register(lambda gaps: shown_currency(gaps, str.lower))]
 AnyCurrency = Annotated[str, by_register(upper_or_lower_currency)]

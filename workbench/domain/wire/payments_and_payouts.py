@@ -331,7 +331,7 @@ def _refunded(named: str, absent: str, **amount: object) -> Schema:
     return {"required": [named], "properties": properties}
 
 
-def _of_one(gaps: Gaps) -> Schema:
+def _charge_or_intent(gaps: Gaps) -> Schema:
     """The schema of a refund request: for a charge in whole units, or for an intent in major units."""
     of_charge = _refunded("charge", "payment_intent", multipleOf=1)
     finest = major_amount(gaps)["multipleOf"]
@@ -346,7 +346,7 @@ class CreateRefund(View):
     show this object: it is assumed.
     """
 
-    __whole__ = _of_one
+    __whole__ = _charge_or_intent
     charge: str | None = None
     payment_intent: str | None = None
     amount: Annotated[Decimal, meaning(exclusiveMinimum=0)] | None = None
