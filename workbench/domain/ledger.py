@@ -18,7 +18,7 @@ GENESIS: Final = "0" * 64
 
 
 class AccountKind(NamedTuple):
-    """A line of the chart of accounts; `{operator}` and `{merchant}` in its name are filled in when it is posted to."""
+    """A line of the chart of accounts; `{operator}` and `{merchant}` in its name are filled in by a posting."""
 
     code: int
     name: str

@@ -164,7 +164,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     account: str
 
 
-class Sum(Stored, frozen=True, kw_only=True):
+class StoredAmount(Stored, frozen=True, kw_only=True):
     """A stored row with an amount of money."""
 
     amount_minor: int
@@ -176,7 +176,7 @@ class Sum(Stored, frozen=True, kw_only=True):
         return Money(self.amount_minor, self.currency)
 
 
-class StoredIntent(Sum, frozen=True, kw_only=True):
+class StoredIntent(StoredAmount, frozen=True, kw_only=True):
     """The stored row of a payment intent. Times are milliseconds since 1970."""
 
     client_secret: str
@@ -194,7 +194,7 @@ class StoredIntent(Sum, frozen=True, kw_only=True):
     created_ms: int = 0
 
 
-class StoredCharge(Sum, frozen=True, kw_only=True):
+class StoredCharge(StoredAmount, frozen=True, kw_only=True):
     """The stored row of an attempt to move money, for an intent or without one."""
 
     channel: str
@@ -211,7 +211,7 @@ class StoredCharge(Sum, frozen=True, kw_only=True):
     created_ms: int = 0
 
 
-class StoredRefund(Sum, frozen=True, kw_only=True):
+class StoredRefund(StoredAmount, frozen=True, kw_only=True):
     """The stored row of a refund of one charge. The ledger entry `entry` took the money from the merchant."""
 
     charge: str
@@ -227,7 +227,7 @@ class StoredRefund(Sum, frozen=True, kw_only=True):
     created_ms: int = 0
 
 
-class StoredPayout(Sum, frozen=True, kw_only=True):
+class StoredPayout(StoredAmount, frozen=True, kw_only=True):
     """The stored row of money that is sent to the merchant's bank."""
 
     status: str = PENDING

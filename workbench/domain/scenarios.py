@@ -126,7 +126,7 @@ TEST_NUMBERS: Final[Mapping[str, ActingNumber]] = {
     acting.ending: acting for acting in sorted(number for row in SCENARIOS.values() for number in row.numbers)
 }
 """Final digits → the test number."""
-_ON: Final = {number.ending: name for name, row in SCENARIOS.items() for number in row.numbers}
+_SCENARIO_OF: Final = {number.ending: name for name, row in SCENARIOS.items() for number in row.numbers}
 """Final digits of a test number → the name of its scenario."""
 
 
@@ -140,4 +140,4 @@ def scenario_on(ending: str, *, attempt: int, since_first_ms: int) -> str:
     if number is None:
         return PERSON
     is_first = since_first_ms < number.for_s * 1000 if number.for_s else attempt == 1
-    return _ON[ending] if is_first else number.then or _ON[ending]
+    return _SCENARIO_OF[ending] if is_first else number.then or _SCENARIO_OF[ending]

@@ -90,7 +90,7 @@ class ObservedCall:
         self.is_accepted = self.ok or self.status == HTTPStatus.PAYMENT_REQUIRED
         self.event = str(self.sent_body.get("type", ""))
         self.about = _PAYMENTS.get(self.id, "")
-        """The object that a payment's call makes or reads, with an article: `a charge`; empty for other calls."""
+        """A noun for a payment's call, with its article: `a charge`, `a confirmation`; empty for other calls."""
         scheme, _, credential = self.sent_headers.get("authorization", "").partition(" ")
         self.scheme, self.key_prefix = scheme.lower(), credential[:3]
         self.documented = self.schemes[0].lower() if len(self.schemes) == 1 else ""

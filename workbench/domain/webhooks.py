@@ -153,7 +153,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(NamedTuple):
-    """The result of an attempt; `wait_ms` is the time until the next attempt, None if there is none."""
+    """The delivery's status after an attempt; `wait_ms` is the time until the next attempt, None if there is none."""
 
     status: str
     wait_ms: int | None = None
