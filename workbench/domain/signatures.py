@@ -72,7 +72,7 @@ class Scheme(NamedTuple):
     encode: _Encode
     mistakes: tuple[Mistake, ...]
     new_secret: Callable[[bytes], str]
-    """A function from 32 random bytes to a secret; all begin with `whsec_`, by which masking recognises secrets."""
+    """A function from 32 random bytes to a secret, which begins with `whsec_` so that masking recognises it."""
     has_room: bool = True
     """True if a message can have several signatures. If not, a secret ends at once when it is rolled."""
 

@@ -225,7 +225,7 @@ def has(names: str, *, only: bool = False) -> Callable[[Body], bool]:
 
 
 def no_status_of(known: str) -> Callable[[Body], Reading]:
-    """Makes an `other` for `formed`: Other for an object whose status is none of `known`, separated by blanks."""
+    """Makes an `other` for `formed`: Other for an object whose status is not in `known`, names separated by blanks."""
 
     def shown(body: Body) -> Reading:
         status = body.get("status")

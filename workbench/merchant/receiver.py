@@ -71,7 +71,7 @@ class Arrival(NamedTuple):
     verdict: str
     """`accepted`, `duplicate`, `refused` or `failed`."""
     reason: str
-    """Why the message was refused or failed; the event's type if it was accepted, its own id if it is a duplicate."""
+    """Why the message was refused or failed; the event's type if it was accepted, the message's id if a duplicate."""
     body: bytes
     headers: dict[str, str]
     error: Exception | None = None
