@@ -14,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from workbench import draft_layout, reconcile
-from workbench.analysis.statements import LAYOUTS, Check, Layout, Statement, read_ledger, read_statement
-from workbench.analysis.statements.cells import Column
+from workbench.analysis.statements import LAYOUTS, Layout, LayoutCheck, Statement, read_ledger, read_statement
+from workbench.analysis.statements.cells import CellColumn
 from workbench.analysis.statements.dates import ABSENT, DateFormat, dates_in
 from workbench.domain.phones import mask_phone, phone_hash
 from workbench.errors import StatementRefused
@@ -39,7 +39,7 @@ def mtn(folder: Path, *dates: str) -> Path:
 ])  # fmt: skip
 def test_a_text_as_long_as_a_moment_is_read_as_the_format_reads_it(text: str):
     by = DateFormat("%Y-%m-%d %H:%M:%S")
-    read = dates_in("mine.csv", [by], np.array([2]), Column.of_cells([text]))
+    read = dates_in("mine.csv", [by], np.array([2]), CellColumn.of_cells([text]))
     assert read.local.tolist() == [ABSENT if by.read(text) is None else by.read(text)]
 
 
@@ -108,7 +108,7 @@ def test_a_column_of_dates_is_read_as_its_cells_one_by_one(pattern: str):
     texts = [bare.format(*cells) for cells in product(*(CELLS[each] for each in used))]
     texts += ["", "x", f"{texts[0]}0", f"{texts[0]}\n.", texts[0].replace("0", "\u0660")]
     one_by_one = [by.read(text) for text in texts]
-    read = dates_in("mine.csv", [by], np.arange(len(texts)), Column.of(pa.array(texts)))
+    read = dates_in("mine.csv", [by], np.arange(len(texts)), CellColumn.of(pa.array(texts)))
     assert [None if at == ABSENT else at for at in read.local.tolist()] == one_by_one
     assert None in one_by_one
     assert one_by_one[0] is not None
@@ -445,7 +445,7 @@ def test_a_row_that_repeats_the_one_before_with_its_balance_counts_once_if_the_b
 def test_the_draft_takes_none_of_them_for_a_total_and_reads_them_all(tmp_path: Path):
     draft = draft_layout(bank(tmp_path, CONTINUED + "Total,,,120.00,800.00,\n"))
     assert draft.declared["footers"] == ["Total"]
-    assert JOINED in Check(draft.statement()).text()
+    assert JOINED in LayoutCheck(draft.statement()).text()
     assert draft.statement().rows["description"].tolist() == NARRATIVES
     assert f"# {JOINED}" in draft.toml
 

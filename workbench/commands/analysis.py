@@ -23,7 +23,7 @@ from workbench.visible import pasted, visible
 
 if TYPE_CHECKING:
     from workbench.analysis.reconcile import Reconciliation, Tolerance
-    from workbench.analysis.statements import Check, Ledger, Statement
+    from workbench.analysis.statements import LayoutCheck, OwnLedger, Statement
 
 _LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the shipped ones."
 
@@ -410,7 +410,7 @@ def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ..
     return ledger, tuple(map(Path, others))
 
 
-def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> "Ledger | Path":
+def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> "OwnLedger | Path":
     """The ledger in the file or database `place`; `query`, `layout` and the phone key `key` are as for `read_ledger`.
 
     For a Parquet table with all required columns, and no query or layout, only the path: the engine reads just those
@@ -546,7 +546,7 @@ def _ends_with_next(file: Path, hint: Callable[[StatementRefused], str]) -> Iter
 
     The command is left out if the message already has it, or if the file has no header from which to draft.
     """
-    from workbench.analysis.statements.columns import cut
+    from workbench.analysis.statements.columns import cut_file
 
     try:
         with said_as_options(file):
@@ -555,13 +555,13 @@ def _ends_with_next(file: Path, hint: Callable[[StatementRefused], str]) -> Iter
         wrong.hint = hint(wrong)
         if "workbench layout" not in wrong.hint:
             with suppress(StatementRefused):
-                cut(file)
+                cut_file(file)
                 wrong.hint = f"{wrong.hint} {_next_step('layout', file)}".strip()
         wrong.say(wrong.message)
         raise
 
 
-def _after(file: Path, found: "Check", reading: Mapping[str, Any]) -> str:
+def _after(file: Path, found: "LayoutCheck", reading: Mapping[str, Any]) -> str:
     """A line with the next command: write a draft, check a corrected layout again, or use a valid layout."""
     if found.is_drafted:
         return _next_step("layout", file, "--out", f"{file.stem}.toml")

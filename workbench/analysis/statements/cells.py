@@ -62,7 +62,7 @@ _SAMPLE_ROWS: Final = 1 << 13
 _MANY_DIFFERENT: Final = 0.998
 
 
-class Column:
+class CellColumn:
     """A column of a file: its distinct cells, and for each row the index of its cell among them.
 
     If hardly any cell repeats, the column holds the cells of all rows in order instead.
@@ -80,7 +80,7 @@ class Column:
         """True if the texts are exact numbers, and the cells are decimals."""
 
     @classmethod
-    def of(cls, values: pa.Array | pa.ChunkedArray, *, is_number: bool = False) -> "Column":
+    def of(cls, values: pa.Array | pa.ChunkedArray, *, is_number: bool = False) -> "CellColumn":
         """Makes a column of an Arrow array of texts, of moments or, if `is_number`, of exact numbers as texts."""
         whole = in_one_piece(values)
         if pa.types.is_dictionary(whole.type):
@@ -94,7 +94,7 @@ class Column:
         return cls(coded.dictionary, coded.indices.to_numpy(), is_number=is_number)
 
     @classmethod
-    def of_cells(cls, cells: Iterable[Cell]) -> "Column":
+    def of_cells(cls, cells: Iterable[Cell]) -> "CellColumn":
         """Makes a column of these cells, one for each row."""
         seen: dict[Cell, int] = {}
         codes = np.fromiter((seen.setdefault(cell, len(seen)) for cell in cells), np.int32)
@@ -147,18 +147,18 @@ class Column:
             return self.where(lambda other: other == cell)
         return mask_of(pc.equal(self.texts, cell).fill_null(cell == ""))[self.codes]
 
-    def replaced(self, where: Mask, other: "Column") -> "Column":
+    def replaced(self, where: Mask, other: "CellColumn") -> "CellColumn":
         """The column with the cells of `other`, one for each row of the mask `where`, in these rows."""
         codes = self.codes.astype(np.int64)
         codes[where] = len(self.different) + other.codes
         if self.kind == other.kind == "text":
-            return Column(pa.concat_arrays([self.different, other.different]), codes)
-        both = Column.of_cells([*self.cells(), *other.cells()])
-        return Column(both.different, both.codes[codes])
+            return CellColumn(pa.concat_arrays([self.different, other.different]), codes)
+        both = CellColumn.of_cells([*self.cells(), *other.cells()])
+        return CellColumn(both.different, both.codes[codes])
 
-    def only(self, rows: NDArray[Any]) -> "Column":
+    def only(self, rows: NDArray[Any]) -> "CellColumn":
         """The column with only these rows, given as a mask or as indices."""
-        return Column(self.different, self.codes[rows], is_number=self._is_number)
+        return CellColumn(self.different, self.codes[rows], is_number=self._is_number)
 
     def coded(self) -> Whole:
         """An integer from 0 for each row; rows with equal cells have equal integers."""
@@ -167,11 +167,11 @@ class Column:
         places: Whole = self.different.dictionary_encode(null_encoding="encode").indices.to_numpy().astype(np.int64)
         return places[self.codes]
 
-    def thinned(self) -> "Column":
+    def thinned(self) -> "CellColumn":
         """The column without distinct cells that no row uses."""
         used, codes = np.unique(self.codes, return_inverse=True)
         left = self.cells(used) if self.kind == "mixed" else self.different.take(pa.array(used))
-        return Column(left, codes, is_number=self._is_number)
+        return CellColumn(left, codes, is_number=self._is_number)
 
     def read(
         self, read: Callable[[Any], Any], kind: pa.DataType, quick: Quick = MappingProxyType({})
@@ -235,7 +235,7 @@ class CellRows(NamedTuple):
             padded = [*cells[:width], *[""] * (width - len(cells))] if len(cells) != width else cells
             for known, into, cell in zip(seen, codes, padded, strict=True):
                 into.append(known.setdefault(cell, len(known)))
-        columns = [Column([*known], np.array(into, np.int32)) for known, into in zip(seen, codes, strict=True)]
+        columns = [CellColumn([*known], np.array(into, np.int32)) for known, into in zip(seen, codes, strict=True)]
         return Body(np.array(numbers, np.int64), columns, odd)
 
 
@@ -244,7 +244,7 @@ class Body(NamedTuple):
 
     lines: Whole
     """The line number of each row."""
-    columns: list[Column]
+    columns: list[CellColumn]
     odd: dict[int, list[Cell]]
     """Index of a row → all its cells, for rows with more or fewer cells than the header."""
 
@@ -299,7 +299,7 @@ def mask_of(holds: pa.Array | pa.ChunkedArray) -> Mask:
     return np.asarray(holds.fill_null(fill_value=False), bool)
 
 
-def codes_of(columns: Sequence[Column]) -> Whole:
+def codes_of(columns: Sequence[CellColumn]) -> Whole:
     """An integer for each row; rows with equal cells in all these columns have equal integers."""
     codes, *others = [column.coded() for column in columns]
     for other in others:
@@ -313,7 +313,7 @@ def _numbered(values: Whole) -> Whole:
     return made
 
 
-def distinct_rows(columns: Sequence[Column]) -> tuple[list[tuple[Cell, ...]], NDArray[Any]]:
+def distinct_rows(columns: Sequence[CellColumn]) -> tuple[list[tuple[Cell, ...]], NDArray[Any]]:
     """The distinct rows of these columns, and for each row its index among them."""
     codes = _numbered(codes_of(columns))
     first = np.empty(codes.max(initial=-1) + 1, np.int64)
@@ -322,7 +322,7 @@ def distinct_rows(columns: Sequence[Column]) -> tuple[list[tuple[Cell, ...]], ND
     return [*zip(*(column.cells(column.codes[first]) for column in columns), strict=True)], codes
 
 
-def refused(name: str, why: str, *, hint: str = "", **facts: object) -> StatementRefused:
+def file_refusal(name: str, why: str, *, hint: str = "", **facts: object) -> StatementRefused:
     """Makes the exception that refuses the file `name`; its message is the name and `why`.
 
     `hint` tells a person what to do; `facts` are values for programs.
@@ -346,7 +346,7 @@ def error_in(cell: Cell) -> Wrong | None:
     return Wrong(f"holds the spreadsheet's error {text}") if text in _ERRORS else None
 
 
-def shown(cell: Cell) -> str:
+def quoted(cell: Cell) -> str:
     """The first characters of a cell in quotes, for a message."""
     return repr(shortened(text_of(cell), _SHOWN, counts_mark=False))
 
@@ -358,7 +358,7 @@ def text_of(cell: Cell) -> str:
     return cell if isinstance(cell, str) else cell.isoformat(sep=" ")
 
 
-class Amount(NamedTuple):
+class AmountCell(NamedTuple):
     """An amount as written: its minor units without a sign, and the style, which shows whether it is below zero."""
 
     minor: int
@@ -411,13 +411,13 @@ class Amounts:
     def read(self, cell: Cell) -> int | Wrong | None:
         """The exact minor units, negative for a debit; None for an empty cell, Wrong for any other text."""
         found = self.styled(cell)
-        return found.signed if isinstance(found, Amount) else found
+        return found.signed if isinstance(found, AmountCell) else found
 
-    def styled(self, cell: Cell) -> Amount | Wrong | None:
+    def styled(self, cell: Cell) -> AmountCell | Wrong | None:
         """The amount with its style; None for an empty cell, Wrong for any other text."""
         if isinstance(cell, Decimal):
             whole = self._whole(cell)
-            return whole if isinstance(whole, Wrong) else Amount(abs(whole), "minus" if whole < 0 else "plain")
+            return whole if isinstance(whole, Wrong) else AmountCell(abs(whole), "minus" if whole < 0 else "plain")
         text = cell.strip() if isinstance(cell, str) else str(cell)
         if not text or text in _NOTHING:
             return None
@@ -429,13 +429,13 @@ class Amounts:
         sign, grouped, part = found.groups("")
         digits = "".join(filter(str.isdecimal, grouped))
         if len(digits.lstrip("0")) > self._most_digits:
-            return Wrong(f"{shown(text)} has more than {self._most_digits} digits before the point")
+            return Wrong(f"{quoted(text)} has more than {self._most_digits} digits before the point")
         # Three digits behind a mark may be thousands: they are decimals only where the currency has three.
         is_too_fine = len(part) > max(self._decimals, _USUAL_DECIMALS) or part[self._decimals :].strip("0")
         if is_too_fine or (self._is_minor and self._decimal in text):
             return self._too_fine(text)
         minor = int(digits + part[: self._decimals].ljust(self._decimals, "0"))
-        return Amount(minor, style or ("minus" if sign == "-" else "plain"))
+        return AmountCell(minor, style or ("minus" if sign == "-" else "plain"))
 
     def quick(self, read: Callable[[Cell], Any]) -> Quick:
         """Fast readers of plain amounts: texts in the format of the layout, and exact numbers.
@@ -499,15 +499,15 @@ class Amounts:
 
     def _too_fine(self, text: str) -> Wrong:
         if self._is_minor:
-            return Wrong(f"{shown(text)} is not a whole number of minor units")
-        return Wrong(f"{shown(text)} has more decimals than {self._currency}, which has {self._decimals or 'none'}")
+            return Wrong(f"{quoted(text)} is not a whole number of minor units")
+        return Wrong(f"{quoted(text)} has more decimals than {self._currency}, which has {self._decimals or 'none'}")
 
     def _why_not(self, text: str, digits: str, style: str) -> Wrong:
         if not _LIKE_AN_AMOUNT.fullmatch(digits or text):
-            return Wrong(f"{shown(text)} is not an amount")
+            return Wrong(f"{quoted(text)} is not an amount")
         if digits and not style:
-            return Wrong(f"{shown(text)} has no clear sign")
-        return Wrong(f"{shown(text)} is not written as the layout declares: decimals after {self._decimal!r}")
+            return Wrong(f"{quoted(text)} has no clear sign")
+        return Wrong(f"{quoted(text)} is not written as the layout declares: decimals after {self._decimal!r}")
 
 
 def currencies_named(cell: Cell) -> tuple[str, ...]:
@@ -538,5 +538,5 @@ def key_of(cell: Cell) -> str | Wrong | None:
     else:
         is_cut = CUT_BY_SPREADSHEET.fullmatch(text) is not None
     if len(text) > LONGEST_KEY:
-        return Wrong(f"{shown(text)} has more than {LONGEST_KEY:,} characters")
-    return Wrong(f"{shown(text)} has lost digits: a spreadsheet made a number of it") if is_cut else text or None
+        return Wrong(f"{quoted(text)} has more than {LONGEST_KEY:,} characters")
+    return Wrong(f"{quoted(text)} has lost digits: a spreadsheet made a number of it") if is_cut else text or None

@@ -28,7 +28,7 @@ _NOTHING: Final = ("", *(format(Decimal(f"0e-{decimals}"), "f") for decimals in 
 _WIDTH: Final = 80
 
 
-class Check(Tabular):
+class LayoutCheck(Tabular):
     """The first ten rows as a layout reads them, and the problems of all rows.
 
     `doubts` are the open doubts of a draft; None for a layout.
@@ -95,7 +95,7 @@ def checked(
     layout: str | Path | Layout | None = None,
     layouts: str | Path | Iterable[Layout | str | Path] | None = None,
     **options: Unpack[Reading],
-) -> Check:
+) -> LayoutCheck:
     """Check how the named or recognised layout reads a file; if no layout is recognised, check a draft.
 
     `layout`, `layouts` and `options` are as for `read_statement`, and so are the errors.
@@ -113,5 +113,5 @@ def checked(
         settled = {setting for name, setting in _OPTIONS.items() if options.get(name)}
         told = [(where, text) for where, texts in draft.doubts.items() if where not in settled for text in texts]
         doubts = [masked(text if text.startswith(where) else f"{where}: {text}") for where, text in told]
-        return Check(statement, doubts)
-    return Check(read_as(source, known, **options))
+        return LayoutCheck(statement, doubts)
+    return LayoutCheck(read_as(source, known, **options))

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.analysis.statements.cells import (
-    Amount,
+    AmountCell,
     Amounts,
     Cell,
     CellRows,
     Line,
     currencies_named,
-    refused,
+    file_refusal,
     text_of,
 )
 from workbench.analysis.statements.csv_files import cell_rows_of, digest_of
@@ -68,7 +68,7 @@ _LEAST_FIELDS: Final = 3
 _MOST_SIDES: Final = 6
 
 
-class Money(NamedTuple):
+class MoneyColumn(NamedTuple):
     """A column read as amounts: arrays of minor units, 0 for a cell without an amount."""
 
     values: NDArray[np.int64]
@@ -83,9 +83,9 @@ class Money(NamedTuple):
     """The number of amounts in each style, zeros left out."""
 
     @classmethod
-    def of(cls, cells: Collection[Cell], by: Amounts) -> "Money":
+    def of(cls, cells: Collection[Cell], by: Amounts) -> "MoneyColumn":
         """The column of these cells as `by` reads them."""
-        amounts = [read if isinstance(read, Amount) else Amount(0, "") for read in map(by.styled, cells)]
+        amounts = [read if isinstance(read, AmountCell) else AmountCell(0, "") for read in map(by.styled, cells)]
         styles = Counter(amount.style for amount in amounts if amount.minor)
         usual = max(styles, key=styles.__getitem__, default="plain")
         is_marked = [isinstance(cell, Decimal) or not text_of(cell).strip().isdigit() for cell in cells]
@@ -148,12 +148,12 @@ class Cut:
         return made
 
     @cached_property
-    def money(self) -> dict[str, Money]:
+    def money(self) -> dict[str, MoneyColumn]:
         """Heading → its amounts, for columns that can be amounts, by the separators that read most cells."""
         likely = [name for name in self.filled if name not in self.days]
         likely = [name for name in likely if self.share(masked_number, name) <= 1 - NEARLY_ALL]
         tried = [
-            {name: Money.of(self.column(name).values(), self.amounts(*marks)) for name in likely}
+            {name: MoneyColumn.of(self.column(name).values(), self.amounts(*marks)) for name in likely}
             for marks in SEPARATORS
         ]
         made = [
@@ -202,7 +202,7 @@ class Cut:
         return heading not in self.days and self.share(partial(re.search, "[0-9]"), heading) >= _HALF
 
 
-def cut(path: Path, *, ledger: bool = False) -> Cut:
+def cut_file(path: Path, *, ledger: bool = False) -> Cut:
     """Cut a file into cells by the delimiter that gives the likeliest header; at most MOST_ROWS rows are kept.
 
     With `ledger`, headings are compared with those usual in a ledger, else in a statement. Raises StatementRefused: the
@@ -225,7 +225,7 @@ def cut(path: Path, *, ledger: bool = False) -> Cut:
         hint = "Put a line of headings above the rows: A,B,C… will do, since the cells tell what stands below."
         why = f"none of its first {HEADER_WITHIN} lines has headings that are known, or a row with a date below it"
         unread = all(head.failure for head in heads) and heads[0].failure
-        raise unread or refused(path.name, f"has no header: {why}.", hint=hint)
+        raise unread or file_refusal(path.name, f"has no header: {why}.", hint=hint)
     rows = (row for row in found.rows_of.lines() if row[0] > found.line)
     found = replace(found, rows=(*islice(rows, MOST_ROWS // 2), *deque(rows, MOST_ROWS // 2)))
     filled = [name for name in found.headings if name and (found.texts(name) or not found.rows)]
@@ -263,7 +263,7 @@ def _is_row(cells: Sequence[Cell]) -> bool:
     """True for a line with an amount and a day, which is a moment or a text that begins like a date."""
     is_date = [isinstance(cell, datetime) or bool(_LIKE_A_DATE.match(text_of(cell).strip())) for cell in cells]
     others = [cell for place, cell in enumerate(cells) if True in is_date and place != is_date.index(True)]
-    return any(isinstance(Amounts(*marks).styled(cell), Amount) for marks in SEPARATORS for cell in others)
+    return any(isinstance(Amounts(*marks).styled(cell), AmountCell) for marks in SEPARATORS for cell in others)
 
 
 def readings_of(cells: Mapping[int, Cell]) -> dict[str, dict[int, int]]:

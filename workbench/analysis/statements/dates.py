@@ -13,7 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from workbench.analysis.statements.cells import Cell, Column, Wrong, distinct_rows, matched, refused, shown, text_of
+from workbench.analysis.statements.cells import (
+    Cell,
+    CellColumn,
+    Wrong,
+    distinct_rows,
+    file_refusal,
+    matched,
+    quoted,
+    text_of,
+)
 from workbench.domain.moments import milliseconds, moment
 from workbench.errors import StatementRefused
 
@@ -188,8 +197,8 @@ def dates_in(
     name: str,
     formats: Sequence[DateFormat],
     lines: NDArray[np.int64],
-    column: Column,
-    times: Column | None = None,
+    column: CellColumn,
+    times: CellColumn | None = None,
     iso: timedelta | None = None,
 ) -> Dates:
     """Reads the dates of a file in the one format that fits; `times` is the column of times beside a column of days.
@@ -203,14 +212,14 @@ def dates_in(
         pairs, codes = distinct_rows([column, times])
         texts = [(_stripped(day), text_of(time).strip()) for day, time in pairs]
         empty = np.array([not time for _, time in texts], bool)[codes]
-        column = Column([_joined(day, time, formats) for day, time in texts], codes)
+        column = CellColumn([_joined(day, time, formats) for day, time in texts], codes)
 
     def cells_at(places: Sequence[int] | NDArray[np.int64]) -> list[str | datetime]:
         # What is left of an empty time ends a joined text, and counts.
         return [cell if joined and isinstance(cell, str) else _stripped(cell) for cell in column.cells(places)]
 
     known = np.full(len(column.different), ABSENT) if iso is None else _iso(column, iso)
-    head, read, is_whole = Column(column.different[:1], column.codes[:0]), {}, False
+    head, read, is_whole = CellColumn(column.different[:1], column.codes[:0]), {}, False
     begins = {by: bool((_read(by, head, known[:1], cells_at) != ABSENT).all()) for by in formats}
     for by in sorted(formats, key=begins.__getitem__, reverse=True):
         # A format that cannot read the first cell is ruled out once another has read every cell.
@@ -228,7 +237,7 @@ def dates_in(
     if not alive:
         firsts = {by.pattern: int(np.argmax(rows)) for by, rows in unread.items()}
         why = "; ".join(f"line {lines[row]} {text(row)!r} is not {pattern}" for pattern, row in firsts.items())
-        raise refused(
+        raise file_refusal(
             name,
             f"has dates in more than one format: {why}.",
             hint="Pass the right format, date_format='…'; rows in another format then become invalid rows.",
@@ -252,7 +261,7 @@ def dates_in(
             )
     left = np.flatnonzero(~is_date)
     wrong = {
-        place: Wrong(f"{shown(cell)} is not a date written as {' or '.join(patterns)}" if cell else "is missing")
+        place: Wrong(f"{quoted(cell)} is not a date written as {' or '.join(patterns)}" if cell else "is missing")
         for place, cell in zip(left.tolist(), map(str, cells_at(left)), strict=True)
     }
     bad = [(row, wrong[codes[row]]) for row in np.flatnonzero(~is_date[codes]).tolist()]
@@ -276,7 +285,7 @@ ISO_MOMENT: Final = "%Y-%m-%d %H:%M:%S"
 _ISO: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}.*")
 
 
-def _iso(column: Column, offset: timedelta) -> NDArray[np.int64]:
+def _iso(column: CellColumn, offset: timedelta) -> NDArray[np.int64]:
     """The local milliseconds of a column's distinct cells that are ISO 8601 moments; ABSENT for other cells."""
     values, slow = _quickly(DateFormat(ISO_MOMENT), column)
     for place, cell in zip(slow.tolist(), column.cells(slow), strict=True):
@@ -290,7 +299,7 @@ def _iso(column: Column, offset: timedelta) -> NDArray[np.int64]:
 
 def _read(
     date_format: DateFormat,
-    column: Column,
+    column: CellColumn,
     known: NDArray[np.int64],
     cells_at: Callable[[NDArray[np.int64]], list[str | datetime]],
 ) -> NDArray[np.int64]:
@@ -313,7 +322,7 @@ def _read(
     return values
 
 
-def _quickly(by: DateFormat, column: Column) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _quickly(by: DateFormat, column: CellColumn) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The milliseconds of the distinct cells that can be read as a column, and the indices of cells to read one by one.
 
     Read as a column are a workbook's moments, and texts with all digits (`05/01/2026`, not `5/1/2026`). All other cells

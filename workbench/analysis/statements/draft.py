@@ -17,17 +17,17 @@ import numpy as np
 
 from workbench.analysis.rules import MatchRule
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
-from workbench.analysis.statements.cells import Amounts, Cell, Line, Wrong, refused, text_of
+from workbench.analysis.statements.cells import Amounts, Cell, Line, Wrong, file_refusal, text_of
 from workbench.analysis.statements.columns import (
     DAYS,
     MOST_ROWS,
     NEARLY_ALL,
     SEPARATORS,
     Cut,
-    Money,
+    MoneyColumn,
     Proof,
     assigned,
-    cut,
+    cut_file,
     in_order,
     proofs_of,
     readings_of,
@@ -55,7 +55,7 @@ from workbench.analysis.statements.layouts import (
     layout_from,
     plain,
 )
-from workbench.analysis.statements.own_ledger import Ledger, read_ledger
+from workbench.analysis.statements.own_ledger import OwnLedger, read_ledger
 from workbench.analysis.statements.preamble import code_in
 from workbench.analysis.statements.recognising import recognised
 from workbench.analysis.statements.statement import Reading, Statement, read_statement
@@ -154,7 +154,7 @@ class Draft:
         """The file, read by this draft. Raises StatementRefused: see `read_statement`."""
         return read_as(self.file.path, self.layout)
 
-    def ledger(self) -> Ledger:
+    def ledger(self) -> OwnLedger:
         """The file, read by this draft. Raises StatementRefused: see `read_ledger`."""
         layout = self.layout
         by_row = layout.sections or "account" in layout.columns
@@ -195,14 +195,14 @@ class Draft:
         """
         target = Path(path)
         if target.suffix != SUFFIX:
-            raise refused(str(path), f"is not a layout: its name must end in {SUFFIX}.")
+            raise file_refusal(str(path), f"is not a layout: its name must end in {SUFFIX}.")
         try:
             with target.open("x", encoding="utf-8", newline="\n") as handle:
                 handle.write(self.toml)
         except FileExistsError:
-            raise refused(str(path), "already exists.", hint="Give another name, or replace it.") from None
+            raise file_refusal(str(path), "already exists.", hint="Give another name, or replace it.") from None
         except OSError as wrong:
-            raise refused(str(path), f"cannot be written: {wrong.strerror}.") from None
+            raise file_refusal(str(path), f"cannot be written: {wrong.strerror}.") from None
 
 
 def read_as(path: Path, layout: Layout, **options: Unpack[Reading]) -> Statement:
@@ -251,7 +251,7 @@ def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
 
     >>> draft_layout("october.csv").write("zanaco.toml")  # doctest: +SKIP
     """
-    draft = Draft(cut(Path(path), ledger=ledger))
+    draft = Draft(cut_file(Path(path), ledger=ledger))
     way = draft.file.rows_of
     draft.found("encoding", way.encoding, "the file is not UTF-8")
     draft.found("delimiter", way.delimiter if way.delimiter != "," else None)
@@ -288,7 +288,7 @@ def _columns(draft: Draft) -> tuple[dict[str, str], bool | None]:
     for side in SWAPPED:
         if side in empty and side not in found:
             found[side] = empty[side]
-            sample.money[empty[side]] = Money.of(sample.column("").values(), draft.amounts)
+            sample.money[empty[side]] = MoneyColumn.of(sample.column("").values(), draft.amounts)
     proven = _prove(draft)
     _one_of_two(draft)
     scores = {heading: _scores(sample, heading) for heading in file.filled}
@@ -580,7 +580,9 @@ def _amounts(draft: Draft) -> None:
             draft.found(name, mark, next((proof for proof in unread[usual] if mark in proof), ""))
     if left := unread[chosen]:
         draft.doubt("decimal", f"{len(left)} of {len(texts)} amounts are not read, such as {left[0]}")
-    styles = {name: Money.of(draft.cells(name).values(), draft.amounts).styles for name in ("debit", "fee", "amount")}
+    styles = {
+        name: MoneyColumn.of(draft.cells(name).values(), draft.amounts).styles for name in ("debit", "fee", "amount")
+    }
     ways = styles["debit" if draft.texts("debit") else "fee"]
     # Of ways that are equally common the plain one is taken.
     way = max(ways, key=lambda style: (ways[style], style == DEBITS[0]), default=DEBITS[0])

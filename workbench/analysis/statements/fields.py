@@ -19,11 +19,11 @@ from workbench.analysis.statements.cells import (
     ABOVE,
     BELOW,
     QUICK_KEYS,
-    Amount,
+    AmountCell,
     Amounts,
     Body,
     Cell,
-    Column,
+    CellColumn,
     Mask,
     Quick,
     Whole,
@@ -35,13 +35,13 @@ from workbench.analysis.statements.cells import (
     key_of,
     mask_of,
     matched,
-    shown,
+    quoted,
     spread,
     text_of,
 )
 from workbench.analysis.statements.dates import ABSENT, ISO_MOMENT, DateFormat, dates_in
 from workbench.analysis.statements.layouts import AMOUNTS, CODE, FOUND, LEDGER_FIELDS, Layout, heading_key
-from workbench.analysis.statements.recognising import Found
+from workbench.analysis.statements.recognising import RecognisedFile
 from workbench.domain.masking import mask_numbers
 from workbench.domain.moments import DAY_MS, LUSAKA_MS, milliseconds
 from workbench.domain.phones import COUNTRY_CODE, MARK, masked_number
@@ -120,15 +120,15 @@ def _amount(amounts: Amounts, plus: Collection[str], minus: Collection[str] = ()
 
     def read(cell: Cell) -> int | Wrong:
         found = amounts.styled(cell)
-        if not isinstance(found, Amount):
+        if not isinstance(found, AmountCell):
             return found or (Wrong("is missing") if zero else 0)
         if zero and not (found.minor and found.style in (*plus, *minus)):
-            return Wrong(f"{shown(cell)} is {zero}")
+            return Wrong(f"{quoted(cell)} is {zero}")
         if found.style in plus or not found.minor:
             return found.minor
         if found.style in minus:
             return -found.minor
-        return Wrong(f"{shown(cell)} is {'negative' if found.signed < 0 else 'not negative, as the layout requires'}")
+        return Wrong(f"{quoted(cell)} is {'negative' if found.signed < 0 else 'not negative, as the layout requires'}")
 
     return read
 
@@ -141,7 +141,7 @@ def _words(words: Mapping[str, str], *, otherwise: str | None = None) -> Reader:
         text = text_of(cell)
         value = values.get(heading_key(text), otherwise)
         if value is None:
-            return Wrong(f"{shown(text)} is none of {', '.join(words)}" if text.strip() else "is missing")
+            return Wrong(f"{quoted(text)} is none of {', '.join(words)}" if text.strip() else "is missing")
         return value
 
     return read
@@ -150,7 +150,7 @@ def _words(words: Mapping[str, str], *, otherwise: str | None = None) -> Reader:
 def _currency(otherwise: str, cell: Cell) -> str | Wrong:
     """The three-letter code in a cell, known or not; `otherwise` for an empty cell, Wrong for any other text."""
     text = text_of(cell).strip().upper() or otherwise
-    return text if CODE.fullmatch(text) else Wrong(f"{shown(cell)} is not a currency")
+    return text if CODE.fullmatch(text) else Wrong(f"{quoted(cell)} is not a currency")
 
 
 def _account(layout: Layout, known: Mapping[str, str], cell: Cell) -> str | Wrong:
@@ -161,7 +161,7 @@ def _account(layout: Layout, known: Mapping[str, str], cell: Cell) -> str | Wron
     text = key_of(cell) or Wrong("is missing")
     if isinstance(text, Wrong) or not known:
         return text
-    return known.get(heading_key(text), Wrong(f"{shown(text)} is none of {', '.join(layout.accounts)}"))
+    return known.get(heading_key(text), Wrong(f"{quoted(text)} is none of {', '.join(layout.accounts)}"))
 
 
 def _day(formats: Sequence[DateFormat], cell: Cell) -> int | Wrong:
@@ -170,14 +170,14 @@ def _day(formats: Sequence[DateFormat], cell: Cell) -> int | Wrong:
         return milliseconds(cell.replace(tzinfo=UTC)) // DAY_MS
     read = {at // DAY_MS for by in formats if (at := by.read(text_of(cell).strip())) is not None}
     why = "is written in two ways" if read else "is not a day written as"
-    return read.pop() if len(read) == 1 else Wrong(f"{shown(cell)} {why} {' or '.join(by.pattern for by in formats)}")
+    return read.pop() if len(read) == 1 else Wrong(f"{quoted(cell)} {why} {' or '.join(by.pattern for by in formats)}")
 
 
 def _integer(cell: Cell) -> int | Wrong:
     text = text_of(cell).strip()
     if _INTEGER.fullmatch(text):
         return int(text)
-    return Wrong(f"{shown(cell)} is not a whole number" if text else "is missing")
+    return Wrong(f"{quoted(cell)} is not a whole number" if text else "is missing")
 
 
 def _plain_integers(texts: pa.Array) -> tuple[pa.Array, Mask]:
@@ -216,7 +216,7 @@ def _everywhere(holds: Mask, words: str) -> list[tuple[int, str]]:
 class _Fields:
     """The rows of a file by the fields of a layout, and the problems found in them."""
 
-    def __init__(self, found: Found, body: Body, key: PhoneKey, currency: str) -> None:
+    def __init__(self, found: RecognisedFile, body: Body, key: PhoneKey, currency: str) -> None:
         self.layout, self.headings = found.layout, found.layout.columns
         self.readers = readers_of(found.layout, currency)
         self._key = key
@@ -297,9 +297,9 @@ class _Fields:
         return made | {name: pc.coalesce(values, made[name]) for name, values in found.items()}
 
     @property
-    def _empty_column(self) -> Column:
+    def _empty_column(self) -> CellColumn:
         """A column of empty cells."""
-        return Column([""], np.zeros(self.count, np.int32))
+        return CellColumn([""], np.zeros(self.count, np.int32))
 
     def phones(self, found: pa.Array, directions: pa.Array) -> list[pa.Array]:
         """Two columns: customers' masked numbers, and their hashes.
@@ -316,10 +316,10 @@ class _Fields:
             numbers = self._numbers(sent.replaced(comes, self.cells["from"].only(comes)))
         if found.null_count == len(found):
             return numbers
-        of_texts = self._numbers(Column.of(found))
+        of_texts = self._numbers(CellColumn.of(found))
         return [pc.if_else(found.is_valid(), *pair) for pair in zip(of_texts, numbers, strict=True)]
 
-    def _numbers(self, column: Column) -> list[pa.Array]:
+    def _numbers(self, column: CellColumn) -> list[pa.Array]:
         """Two columns: the masked numbers in a column of parties, and their hashes."""
         number, plain = self.readers["party"], _plain_party(self.layout.party)
         readers = [lambda cell: masked_number(number(cell)), lambda cell: self._key.hash_of(number(cell))]
@@ -367,7 +367,7 @@ class _Fields:
             named = [*map(currencies_named, column.cells())]
             for place in np.flatnonzero(np.array([*map(bool, named)])[column.codes]).tolist():
                 if currencies[place] and currencies[place] not in named[column.codes[place]]:
-                    words = f"{shown(column.row(place))} is not in {currencies[place]}, the row's currency"
+                    words = f"{quoted(column.row(place))} is not in {currencies[place]}, the row's currency"
                     self.blame([(place, words)], field)
 
     def openings(self) -> Mask:
@@ -460,7 +460,7 @@ ISO_DATES: Final = (ISO_MOMENT, "%Y-%m-%d")
 _HOUR_MS: Final = 3_600_000
 
 
-class Rows(NamedTuple):
+class FileRows(NamedTuple):
     """The rows of a file as its layout reads them."""
 
     table: pa.Table
@@ -478,8 +478,14 @@ class Rows(NamedTuple):
 
 
 def read_rows(
-    found: Found, formats: Sequence[str], currency: str, key: PhoneKey, account: str, *, is_ledger: bool = False
-) -> Rows:
+    found: RecognisedFile,
+    formats: Sequence[str],
+    currency: str,
+    key: PhoneKey,
+    account: str,
+    *,
+    is_ledger: bool = False,
+) -> FileRows:
     """The rows of a file as its layout reads them; they are on `account`, and in `currency` unless they name another.
 
     If `is_ledger`, the further fields of a ledger are read too, and with the formats ISO_DATES every ISO 8601 moment.
@@ -535,10 +541,10 @@ def read_rows(
     table = compact(made | {"account": further.pop("account", made["account"])}, STATEMENT_ROW)
     for name, values in further.items():
         table = table.append_column(name, values)
-    return Rows(table, problems, dates.local, is_opening, otherwise, tuple(joined))
+    return FileRows(table, problems, dates.local, is_opening, otherwise, tuple(joined))
 
 
-def _body_of(found: Found) -> tuple[Body, list[int]]:
+def _body_of(found: RecognisedFile) -> tuple[Body, list[int]]:
     """The rows after the header, and the numbers of lines with only a narrative, which are joined to the rows above."""
     places, layout = found.places, found.layout
     body = found.cell_rows.body(found.line, len(found.header))
@@ -569,7 +575,7 @@ def _of_sections(body: Body, moves: Iterable[int], ends: tuple[str, ...], accoun
     keys = map(heading_key, texts)
     begins = np.array([bool(key) and (key in accounts or not key.startswith(ends)) for key in keys])[codes]
     above = np.maximum.accumulate(np.where(begins, np.arange(len(begins)), 0))
-    account = Column(texts, codes[above][1:])
+    account = CellColumn(texts, codes[above][1:])
     is_moved = np.any([~body.columns[place].has("") for place in moves], axis=0)
     return Body(body.lines, [account, *others], body.odd).only(is_row[1:] & is_moved)
 
@@ -600,11 +606,11 @@ def _continued(body: Body, narrative: int, ends: tuple[str, ...]) -> tuple[Body,
     odd = {place: cells for place, cells in odd.items() if len(cells) != len(body.columns)}
     where = np.isin(np.arange(len(body.lines)), [*told])
     columns = [*body.columns]
-    columns[narrative] = column.replaced(where, Column.of_cells(told.values()))
+    columns[narrative] = column.replaced(where, CellColumn.of_cells(told.values()))
     return Body(body.lines, columns, odd).only(~is_joined), body.lines[is_joined].tolist()
 
 
-def _without_footers(found: Found, body: Body, formats: Sequence[DateFormat]) -> Body:
+def _without_footers(found: RecognisedFile, body: Body, formats: Sequence[DateFormat]) -> Body:
     """The rows without the lines of totals at the end. A line of totals elsewhere, or with a date, stays a row."""
     footers = tuple(heading_key(footer) for footer in found.layout.footers)
     places = [found.places[name] for name in ("moment", "time") if name in found.places]

@@ -29,15 +29,15 @@ from workbench.analysis.shapes import DIRECTIONS, LEDGER_MOVEMENT, Columns
 from workbench.analysis.statements.cells import (
     Body,
     Cell,
+    CellColumn,
     CellRows,
-    Column,
     Mask,
     Whole,
     codes_of,
     distinct_rows,
+    file_refusal,
     mask_of,
     number_in,
-    refused,
     text_of,
 )
 from workbench.analysis.statements.csv_files import cell_rows_of, digest_of
@@ -54,7 +54,7 @@ from workbench.analysis.statements.layouts import (
     tried_layouts,
 )
 from workbench.analysis.statements.preamble import declared
-from workbench.analysis.statements.recognising import Found, recognised
+from workbench.analysis.statements.recognising import RecognisedFile, recognised
 from workbench.analysis.statements.statement import (
     effects_of,
     follow,
@@ -109,7 +109,7 @@ def ledger_columns() -> Table:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Ledger(Tabular):
+class OwnLedger(Tabular):
     """A ledger that was read from a file, a query or a table."""
 
     name: str
@@ -150,7 +150,7 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     date_format: str | None = None,
     currency: str | None = None,
     phone_key: str | Path | bytes | None = None,
-) -> Ledger:
+) -> OwnLedger:
     """Read a ledger of your own, for `reconcile`.
 
     `source` is the path of a `.csv`, `.xlsx` or `.parquet` file, a DataFrame of pandas or Polars, an Arrow table, or
@@ -184,7 +184,7 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     said, _, account, whole_currency = declared(found, account, currency, by_row=by_row)
     read = read_rows(found, formats, whole_currency, key, account, is_ledger=True)
     rows, local, is_opening = read.table, read.local, read.is_opening
-    groups, codes = distinct_rows([Column.of(rows[name]) for name in ("account", "currency")])
+    groups, codes = distinct_rows([CellColumn.of(rows[name]) for name in ("account", "currency")])
     codes = _of_one_currency(groups, codes, is_opening) if is_opening.any() else codes
     by_account = with_column(rows.select(_FOLLOWED), "account", pa.array(codes)).take(np.argsort(codes, kind="stable"))
     is_turned, _ = newest_first(local, partial(follow, by_account, said))
@@ -205,7 +205,7 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     words = found.layout.accounts
     called = {of: " / ".join(word for word, other in words.items() if other == of) for of in words.values()}
     table = _ledger(rows, local, places, codes, [openings.get(code) for code in range(len(groups))])
-    return Ledger(name, digest, found.layout.name, table, called, found.layout.sha256)
+    return OwnLedger(name, digest, found.layout.name, table, called, found.layout.sha256)
 
 
 def _taken(source: object, query: str | Path | None) -> tuple[str, str | None, Path | pa.Table]:
@@ -253,7 +253,7 @@ def _sql(query: str | Path) -> tuple[str, str]:
         return path.name, path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
-        raise refused(path.name, f"cannot be read: {why}.") from None
+        raise file_refusal(path.name, f"cannot be read: {why}.") from None
 
 
 @contextmanager
@@ -262,10 +262,10 @@ def _as_table(name: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
-        raise refused(name, f"cannot be read as a table: {error}.") from None
+        raise file_refusal(name, f"cannot be read as a table: {error}.") from None
 
 
-def _found_in_file(path: Path, layout: Layout | None) -> tuple[Found, Sequence[str]]:
+def _found_in_file(path: Path, layout: Layout | None) -> tuple[RecognisedFile, Sequence[str]]:
     """A file with its header and layout recognised, and the formats of its moments.
 
     Without a `layout`, the usual headings of a ledger are searched.
@@ -284,7 +284,7 @@ def _found_in_file(path: Path, layout: Layout | None) -> tuple[Found, Sequence[s
     return found, found.layout.dates
 
 
-def _found_in_table(name: str, given: pa.Table, layout: Layout | None) -> tuple[Found, Sequence[str]]:
+def _found_in_table(name: str, given: pa.Table, layout: Layout | None) -> tuple[RecognisedFile, Sequence[str]]:
     """A table in the same form as a sheet with a recognised layout, and the formats of its moments.
 
     Without a `layout`, the usual headings of a ledger are searched. Raises StatementRefused: a column is missing, two
@@ -294,12 +294,12 @@ def _found_in_table(name: str, given: pa.Table, layout: Layout | None) -> tuple[
     books = _books(layout) if layout else _named_alike(name, [(headings, None)])
     if lacking := books.lacking({*map(heading_key, headings)}):
         text = f"lacks {', '.join(lacking)}, which the layout {books.name} names; it has {', '.join(headings[:40])}."
-        raise refused(name, text, headings=tuple(headings))
+        raise file_refusal(name, text, headings=tuple(headings))
     fields = {key: field for field, key in books.keys.items()}
     used = [(column, fields[key]) for column in given.schema if (key := heading_key(column.name)) in fields]
     header: list[Cell] = [column.name for column, _ in used]
     if len({field for _, field in used}) < len(used):
-        raise refused(name, f"has a column twice: {', '.join(map(text_of, header))}.", headings=tuple(headings))
+        raise file_refusal(name, f"has a column twice: {', '.join(map(text_of, header))}.", headings=tuple(headings))
     columns = [_column(name, column, given.column(column.name), field, books) for column, field in used]
     body, place = Body(np.arange(1, len(given) + 1), columns, {}), [of for _, of in used].index("moment")
     formats: Sequence[str] = books.dates
@@ -308,7 +308,7 @@ def _found_in_table(name: str, given: pa.Table, layout: Layout | None) -> tuple[
         is_day = pa.types.is_date(used[place][0].type) or _are_days(columns[place], books)
         formats = ISO_DATES[1:] if is_day else ISO_DATES[:1]
     rows = CellRows(name, "table", None, lambda: iter(()), None, name, lambda *_: body)
-    return Found(rows, books, header, 0, ()), formats
+    return RecognisedFile(rows, books, header, 0, ()), formats
 
 
 def _named_alike(name: str, headers: Iterable[tuple[Sequence[str], str | None]]) -> Layout:
@@ -332,7 +332,7 @@ def _named_alike(name: str, headers: Iterable[tuple[Sequence[str], str | None]])
     headings = {*map(heading_key, shown_headings)}
     is_statement = any(not layout.lacking(headings) for layout in LAYOUTS.values())
     file = pasted(Path(name)) if Path(name).suffix[1:].lower() in KINDS else "FILE"
-    raise refused(
+    raise file_refusal(
         name,
         "does not have the columns of a ledger, of which account, key, occurred_at and amount are needed; it has "
         f"{', '.join(heading[:40] for heading in shown_headings[:40]) or 'none'}.",
@@ -355,14 +355,14 @@ _AS_NUMERIC: Final = (
 )
 
 
-def _column(name: str, field: pa.Field, values: pa.ChunkedArray, what: str, layout: Layout) -> Column:
+def _column(name: str, field: pa.Field, values: pa.ChunkedArray, what: str, layout: Layout) -> CellColumn:
     """Converts an Arrow column into cells like those of a sheet: texts, exact numbers or local moments.
 
     `what` is the column's field in the layout. Raises StatementRefused: a float that is no amount, integers that may be
     in major or minor units, or an unknown type.
     """
     if values.null_count == len(values):
-        return Column.of(pa.nulls(len(values), pa.string()))
+        return CellColumn.of(pa.nulls(len(values), pa.string()))
     of, is_numeric, kind = pa.types, False, field.type
     if isinstance(kind, pa.BaseExtensionType) and of.is_string(kind.storage_type):
         # PostgreSQL's NUMERIC comes as its exact text.
@@ -371,21 +371,21 @@ def _column(name: str, field: pa.Field, values: pa.ChunkedArray, what: str, layo
     if of.is_dictionary(kind):
         values, kind = values.cast(kind.value_type), kind.value_type
     if unfit := _unfit(field, kind, layout, is_money=what in AMOUNTS):
-        raise refused(name, unfit[0], hint=unfit[1], column=field.name)
+        raise file_refusal(name, unfit[0], hint=unfit[1], column=field.name)
     if of.is_timestamp(kind) or of.is_date(kind):
-        return Column.of(_moments(name, values, timedelta(hours=layout.utc_offset_hours)))
+        return CellColumn.of(_moments(name, values, timedelta(hours=layout.utc_offset_hours)))
     if of.is_time(kind) or isinstance(kind, pa.UuidType):
-        return Column.of(_texts(values, str))
+        return CellColumn.of(_texts(values, str))
     if of.is_floating(kind):
         values = pc.if_else(pc.is_nan(values), None, values)
     # Arrow writes floats of 16 bits with the digits of a wider float.
     is_half = kind == pa.float16()
     texts = _texts(values, lambda value: str(np.float16(value))) if is_half else values.cast(pa.string())
     if what in AMOUNTS:
-        return Column.of(texts, is_number=is_numeric or of.is_decimal(kind) or of.is_floating(kind))
+        return CellColumn.of(texts, is_number=is_numeric or of.is_decimal(kind) or of.is_floating(kind))
     if is_numeric or of.is_decimal(kind):
         texts = _texts(texts, lambda value: text_of(number_in(value)))
-    return Column.of(texts)
+    return CellColumn.of(texts)
 
 
 def _texts(values: pa.ChunkedArray, write: Callable[[Any], str]) -> pa.Array:
@@ -406,11 +406,11 @@ def _moments(name: str, column: pa.ChunkedArray, offset: timedelta) -> pa.Chunke
     place = pc.index(pc.or_(pc.less(days, first), pc.greater(days, last)), value=True).as_py()
     if place >= 0:
         text = f"has a date that does not exist, from row {place + 1} on."
-        raise refused(name, text, hint="PostgreSQL's infinity, or a year beyond 9999? Leave it out.")
+        raise file_refusal(name, text, hint="PostgreSQL's infinity, or a year beyond 9999? Leave it out.")
     return local.cast(pa.timestamp("us"))
 
 
-def _are_days(column: Column, layout: Layout) -> bool:
+def _are_days(column: CellColumn, layout: Layout) -> bool:
     """True if a column of moments holds only dates: all are midnight, and the layout has a format without a time."""
     moments, formats = column.different, map(DateFormat, layout.dates)
     is_midnight = pc.equal(moments, pc.floor_temporal(moments, unit="day"))
@@ -476,7 +476,7 @@ def _stated(rows: pa.Table, is_opening: Mask, codes: Whole, places: Whole) -> tu
 
 
 def _declared_opening(
-    found: Found, groups: Sequence[tuple[Cell, ...]], minor: int, currency: str, told: str | None
+    found: RecognisedFile, groups: Sequence[tuple[Cell, ...]], minor: int, currency: str, told: str | None
 ) -> dict[int, int]:
     """Index of an account and currency in `groups` → `minor`, the opening balance that stands above the header.
 
@@ -486,7 +486,7 @@ def _declared_opening(
     if len(named := {of for of, _ in groups}) > 1:
         text = f"has an opening balance above its header, and the rows of {len(named):,} accounts below."
         hint = "Remove opening from the layout: it does not say whose balance this is."
-        raise refused(found.cell_rows.name, text, hint=hint)
+        raise file_refusal(found.cell_rows.name, text, hint=hint)
     is_only, decimals = len(groups) == 1 and not told, decimals_of(currency)
     return {
         code: minor
@@ -507,7 +507,9 @@ _HINTS: Final = {
 _WITHOUT_KEYS: Final = "A layout with makes_keys = true makes the key of such a row from its other cells."
 
 
-def _unreadable(found: Found, called: str, count: int, problems: Sequence[tuple[int, str]]) -> StatementRefused:
+def _unreadable(
+    found: RecognisedFile, called: str, count: int, problems: Sequence[tuple[int, str]]
+) -> StatementRefused:
     """The exception for rows with a problem; its message has each reason, the number of its rows and the first of them.
 
     `called` is the word before a row's number, and `count` the number of all rows.
@@ -521,7 +523,7 @@ def _unreadable(found: Found, called: str, count: int, problems: Sequence[tuple[
     many = len({line for line, _ in problems})
     hints = [text for words, text in _HINTS.items() if any(words in why for why in reasons)]
     hints += [_WITHOUT_KEYS] if f"{layout.columns.get('key', 'key')} is missing" in reasons else []
-    return refused(
+    return file_refusal(
         found.cell_rows.name,
         f"has {many:,} of {count:,} rows that cannot be read: {'; '.join(listed)}.",
         hint=next(iter(hints), ""),
@@ -549,7 +551,7 @@ def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings:
         number = rows["number"].to_numpy()
     booked = np.lexsort((places, number))
     if "entry" not in given:
-        nth = _nth(codes_of([Column.of(columns[name]) for name in ("account", "key")]), booked) + 1
+        nth = _nth(codes_of([CellColumn.of(columns[name]) for name in ("account", "key")]), booked) + 1
         columns["entry"] = columns["key"]
         if (nth > 1).any():
             texts = columns["key"].cast(pa.string()), pa.array(nth).cast(pa.string())

@@ -5,10 +5,19 @@ from datetime import date, datetime
 from functools import partial
 from typing import Any, Final
 
-from workbench.analysis.statements.cells import Amounts, Cell, Line, Wrong, currencies_named, refused, shown, text_of
+from workbench.analysis.statements.cells import (
+    Amounts,
+    Cell,
+    Line,
+    Wrong,
+    currencies_named,
+    file_refusal,
+    quoted,
+    text_of,
+)
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.layouts import CODE, PREAMBLE_FIELDS, Layout, Preamble, heading_key
-from workbench.analysis.statements.recognising import Found
+from workbench.analysis.statements.recognising import RecognisedFile
 from workbench.domain.moments import moment
 from workbench.domain.money import ISO_4217
 from workbench.errors import StatementRefused
@@ -20,7 +29,7 @@ _WANTED: Final = {"currency": "a currency's code", "opening": "an amount", "clos
 
 
 def declared(
-    found: Found, account: str | None, currency: str | None, *, by_row: bool = False
+    found: RecognisedFile, account: str | None, currency: str | None, *, by_row: bool = False
 ) -> tuple[Preamble, int, str, str]:
     """The values above the header, the line of the closing balance (0 if none), the account, and the currency.
 
@@ -36,7 +45,7 @@ def declared(
         raise StatementRefused(f"A currency is a code of three letters, such as ZMW, not {currency!r}.")
     said, closing_line = _preamble(name, layout, found.above, passed)
     if by_row and account:
-        raise refused(name, f"names the account of each row, but {account!r} was passed too.")
+        raise file_refusal(name, f"names the account of each row, but {account!r} was passed too.")
     account = "" if by_row else _agreed(name, "account", account, said.account, layout.account)
     return said, closing_line, account, _agreed(name, "currency", passed, said.currency, layout.currency)
 
@@ -49,10 +58,10 @@ def _agreed(name: str, what: str, passed: str | None, told: str | None, otherwis
     """
     if passed and told and passed != told:
         text = f"declares the {what} {told!r}, but {passed!r} was passed."
-        raise refused(name, text, passed=passed, found=told)
+        raise file_refusal(name, text, passed=passed, found=told)
     value = passed or told or otherwise
     if value is None:
-        raise refused(name, f"does not name its {what}.", hint=_LACKING.format(what), lacks=what)
+        raise file_refusal(name, f"does not name its {what}.", hint=_LACKING.format(what), lacks=what)
     return value
 
 
@@ -79,17 +88,17 @@ def _preamble(name: str, layout: Layout, above: Sequence[Line], currency: str | 
         read = readers[field](value)
         if read is None or isinstance(read, Wrong):
             written = " or ".join(layout.preamble_dates)
-            why = read or f"{shown(value)} is not {_WANTED.get(field, f'a day written as {written}')}"
+            why = read or f"{quoted(value)} is not {_WANTED.get(field, f'a day written as {written}')}"
             raise StatementRefused(f"{name}, line {line}: {label} {why}.", file=name, line=line, label=label)
         named.update(currencies_named(value) if field in ("opening", "closing") else ())
         if made.setdefault(field, (line, read))[1] != read:
-            raise refused(name, f"has two values for {label}, the other in line {line}.", line=line)
+            raise file_refusal(name, f"has two values for {label}, the other in line {line}.", line=line)
     read_all = Preamble(*(made.get(field, (0, None))[1] for field in PREAMBLE_FIELDS))
     if named and of_file not in named:
-        raise refused(name, f"has balances in {' or '.join(sorted(named))} above its header, and is in {of_file}.")
+        raise file_refusal(name, f"has balances in {' or '.join(sorted(named))} above its header, and is in {of_file}.")
     if read_all.first and read_all.last and read_all.first > read_all.last:
         text = f"has a period that ends on {read_all.last}, before it begins on {read_all.first}."
-        raise refused(name, text, hint=f"Days are read as {' or '.join(layout.preamble_dates)}.")
+        raise file_refusal(name, text, hint=f"Days are read as {' or '.join(layout.preamble_dates)}.")
     return read_all, made.get("closing", (0, None))[0]
 
 
@@ -133,7 +142,7 @@ def _readers(layout: Layout, currency: str, ends: Sequence[tuple[str, Cell]]) ->
     def day(field: str, cell: Cell) -> date | Wrong | None:
         found = sorted({at for date_format in formats if (at := read(date_format, field, cell))})
         if len(found) > 1:
-            return Wrong(f"{shown(cell)} is {' or '.join(map(str, found))}: keep one of them in preamble_date")
+            return Wrong(f"{quoted(cell)} is {' or '.join(map(str, found))}: keep one of them in preamble_date")
         return found[0] if found else None
 
     return {

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from workbench.analysis.statements.cells import Cell, CellRows, Line, refused, text_of
+from workbench.analysis.statements.cells import Cell, CellRows, Line, file_refusal, text_of
 from workbench.analysis.statements.csv_files import cell_rows_of
 from workbench.analysis.statements.layouts import LAYOUTS, Layout, heading_key
 from workbench.analysis.statements.workbooks import EXPORT_AGAIN
@@ -33,7 +33,7 @@ class Head(NamedTuple):
         return any(len(cells) > 1 for _, cells in self.lines)
 
 
-class Found(NamedTuple):
+class RecognisedFile(NamedTuple):
     """A file whose layout is known."""
 
     cell_rows: CellRows
@@ -51,7 +51,7 @@ class Found(NamedTuple):
         return {**places, "account": 0} if self.layout.sections else places
 
 
-def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Found:
+def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> RecognisedFile:
     """The file with its header and the only layout that fits.
 
     If the caller `named` the layout, the file may have further columns; otherwise the layout must know all columns.
@@ -64,7 +64,7 @@ def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Found:
     blank = [not head.lines and not head.failure for head in heads]
     # A line of delimiters alone is blank to the reading that has this delimiter; of several sheets one may be.
     if all(blank) or (any(blank) and sources[0].kind == "csv"):
-        raise refused(name, "is empty.", hint=EXPORT_AGAIN)
+        raise file_refusal(name, "is empty.", hint=EXPORT_AGAIN)
     # A reading that fails below the header of its layout is the right one; reading its rows raises the failure.
     fits = [found for head in heads for layout in layouts if (found := _header(head, layout, named=named))]
     if not fits:
@@ -73,7 +73,7 @@ def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Found:
     fits = [found for found in fits if LAYOUTS.get(found.layout.name) is not found.layout] or fits
     if len(fits) > 1:
         text = "; ".join(f"{found.layout.name} ({found.cell_rows.says}, line {found.line})" for found in fits)
-        raise refused(
+        raise file_refusal(
             name,
             f"can be read in several ways: {text}.",
             hint="Name the layout: layout='…'. Of several sheets, keep one.",
@@ -93,7 +93,7 @@ def head_of(cell_rows: CellRows) -> Head:
     return Head(cell_rows, lines)
 
 
-def _header(head: Head, layout: Layout, *, named: bool) -> Found | None:
+def _header(head: Head, layout: Layout, *, named: bool) -> RecognisedFile | None:
     """The file with its header, the first line that has the layout's headings; None without such a line.
 
     A header may have further headings only if the layout is `named`.
@@ -107,7 +107,7 @@ def _header(head: Head, layout: Layout, *, named: bool) -> Found | None:
         headings = headings_of(cells, known)
         present = set(headings) - {""}
         if not layout.lacking(present) and (named or present.issubset(known)):
-            return Found(head.cell_rows, layout, cells[: len(headings)], line, tuple(head.lines[:place]))
+            return RecognisedFile(head.cell_rows, layout, cells[: len(headings)], line, tuple(head.lines[:place]))
     return None
 
 
@@ -131,21 +131,21 @@ def headings_of(cells: Sequence[Cell], known: Container[str] | None = None) -> t
     return tuple(made)
 
 
-def _check(name: str, found: Found) -> None:
+def _check(name: str, found: RecognisedFile) -> None:
     """Raises StatementRefused: a heading that is read stands twice, or a row stands above the header."""
     headings = headings_of(found.header, found.layout.known_headings)
     twice = sorted({heading for heading in found.layout.keys.values() if headings.count(heading) > 1})
     if twice:
         text = f"has the heading {', '.join(map(repr, twice))} more than once in line {found.line}."
         hint = "Rename or remove the others: the layout does not say which of them is meant."
-        raise refused(name, text, hint=hint, line=found.line, headings=headings)
+        raise file_refusal(name, text, hint=hint, line=found.line, headings=headings)
     labels = {*map(heading_key, found.layout.preamble.values())}
     for line, cells in found.above:
         # Above the header stand labels and titles. A line with as many cells as a row may be a row, and is not dropped.
         filled = [heading_key(text_of(cell)).removesuffix(":") for cell in cells if cell != ""]
         if len(filled) >= len(found.layout.columns) - len(found.layout.optional) and labels.isdisjoint(filled):
             text = f"has a row above its header, in line {line}."
-            raise refused(name, text, hint="Move the header to the top.", line=line, header=found.line)
+            raise file_refusal(name, text, hint="Move the header to the top.", line=line, header=found.line)
 
 
 def _failure(heads: Sequence[Head], layouts: tuple[Layout, ...], *, named: bool) -> StatementRefused | None:
@@ -185,7 +185,7 @@ def _unknown(path: Path, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> 
         # The first line of the file, as the reading with most cells has it.
         line, cells = max((head.lines[0] for head in heads if head.lines), key=lambda line: len(line[1]))
     headings = _texts(cells)
-    return refused(
+    return file_refusal(
         path.name,
         f"fits none of the known layouts ({', '.join(layout.name for layout in layouts)}). "
         f"The headings found in line {line}: {', '.join(text[:40] for text in headings[:40])}."

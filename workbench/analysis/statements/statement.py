@@ -18,7 +18,7 @@ from workbench.analysis.frames import compact, releasing, typed, with_column
 from workbench.analysis.phone_key import key_from
 from workbench.analysis.rules import MatchRules
 from workbench.analysis.shapes import MADE, STATEMENT_ROW
-from workbench.analysis.statements.cells import Column, Mask, Whole, mask_of, refused
+from workbench.analysis.statements.cells import CellColumn, Mask, Whole, file_refusal, mask_of
 from workbench.analysis.statements.csv_files import digest_of
 from workbench.analysis.statements.dates import ABSENT
 from workbench.analysis.statements.fields import read_rows
@@ -164,7 +164,7 @@ def follow(
         nothing = np.zeros(count, bool)
         return Followed(None, None, dict.fromkeys(FINDING, at), nothing, nothing)
     effects, known, turns = effects_of(rows)
-    accounts = Column.of(rows["account"]).coded()
+    accounts = CellColumn.of(rows["account"]).coded()
     # No balance goes on from one account to the next.
     is_next = np.diff(accounts[::step], prepend=accounts[::step][:1])[::step] != 0
     effects, unread = between_ends(effects), between_ends(~known | is_next)
@@ -280,7 +280,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     currencies = sorted(rows["currency"].unique().drop_null().to_pylist())
     if (currency or preamble.currency) and currencies and whole_currency not in currencies:
         text = f"was declared to be in {whole_currency}, but its rows are in {' and '.join(currencies)}."
-        raise refused(source.name, text, passed=whole_currency, found=tuple(currencies))
+        raise file_refusal(source.name, text, passed=whole_currency, found=tuple(currencies))
     followed = partial(follow, preamble=preamble, closing_line=closing_line, negative=found.layout.negative)
     is_turned, balance = newest_first(local, partial(followed, rows, is_back=mask_of(otherwise.is_valid())))
     wrong, has_opening = balance.findings["line"], preamble.opening_minor is not None
@@ -332,7 +332,7 @@ def _repeats(rows: pa.Table, findings: Whole, *, newest_first: bool, has_opening
     """
     order, marks = slice(None, None, -1 if newest_first else 1), np.zeros(len(rows), bool)
     if len(findings):
-        columns = [Column.of(rows[name]).coded()[order] for name in rows.column_names if name != "line"]
+        columns = [CellColumn.of(rows[name]).coded()[order] for name in rows.column_names if name != "line"]
         is_wrong = np.isin(whole_of(rows, "line"), findings)[order]
         marks[1:] = np.all([np.diff(column) == 0 for column in columns], axis=0) & is_wrong[1:]
         marks[:2] &= has_opening

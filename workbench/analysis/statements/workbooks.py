@@ -23,7 +23,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 import python_calamine
 from xlsxwriter.utility import xl_col_to_name
 
-from workbench.analysis.statements.cells import Cell, CellRows, Line, refused
+from workbench.analysis.statements.cells import Cell, CellRows, Line, file_refusal
 from workbench.errors import StatementRefused
 
 _Handler = Callable[..., None]
@@ -75,7 +75,7 @@ def inspected(path: Path) -> dict[str, Failed]:
         if len(members) < len(book.infolist()):
             raise BadZipFile("a part is in it twice")
         if {"xl/workbook.bin", "mimetype"} & members.keys():
-            raise refused(path.name, "is a workbook, but not .xlsx.", hint="Save it as .xlsx or .csv.")
+            raise file_refusal(path.name, "is a workbook, but not .xlsx.", hint="Save it as .xlsx or .csv.")
         return _Inspection(path, book, members).failed()
 
 
@@ -222,13 +222,13 @@ class _Inspection:
 
     def _bomb(self) -> StatementRefused:
         text = f"unpacks to more than {self._bound:,} bytes, which no statement does."
-        return refused(self._name, text, hint="Export it again, or save the sheet as .csv.")
+        return file_refusal(self._name, text, hint="Export it again, or save the sheet as .csv.")
 
     def _malformed(self, why: str) -> StatementRefused:
-        return refused(self._name, f"is no workbook that can be read: {why}.", hint="Export it again.")
+        return file_refusal(self._name, f"is no workbook that can be read: {why}.", hint="Export it again.")
 
     def _too_large(self, why: str, hint: str = "Save the sheet as .csv.") -> StatementRefused:
-        return refused(self._name, f"is too large for a grid: {why}.", hint=hint)
+        return file_refusal(self._name, f"is too large for a grid: {why}.", hint=hint)
 
 
 def _file(part: str) -> str:
@@ -268,7 +268,7 @@ def sheets_in(path: Path) -> Iterator[CellRows]:
             row, column = sheet.end or (-1, -1)
             cells += (row + 1) * (column + 1)
             if cells > MOST_CELLS:
-                raise refused(
+                raise file_refusal(
                     path.name,
                     f"is too large: its sheets have {cells:,} cells, empty ones included, "
                     f"and at most {MOST_CELLS:,} are read.",
@@ -280,7 +280,7 @@ def sheets_in(path: Path) -> Iterator[CellRows]:
         # A ValueError is ours, and says where; the others speak of the insides of a zip file.
         why = f" ({wrong})" if type(wrong) is ValueError else ""
         text = f"cannot be opened as a workbook: it is damaged or incomplete{why}."
-        raise refused(path.name, text, hint=EXPORT_AGAIN) from wrong
+        raise file_refusal(path.name, text, hint=EXPORT_AGAIN) from wrong
 
 
 def _sheet_lines(sheet: python_calamine.CalamineSheet, failed: Failed) -> Iterator[Line]:
