@@ -39,7 +39,7 @@ def mtn(folder: Path, *dates: str) -> Path:
 ])  # fmt: skip
 def test_a_text_as_long_as_a_moment_is_read_as_the_format_reads_it(text: str):
     by = DateFormat("%Y-%m-%d %H:%M:%S")
-    read = dates_in("mine.csv", [by], np.array([2]), CellColumn.of_cells([text]))
+    read = dates_in("mine.csv", [by], np.array([2]), CellColumn.from_cells([text]))
     assert read.local.tolist() == [ABSENT if by.read(text) is None else by.read(text)]
 
 
@@ -108,7 +108,7 @@ def test_a_column_of_dates_is_read_as_its_cells_one_by_one(pattern: str):
     texts = [bare.format(*cells) for cells in product(*(CELLS[each] for each in used))]
     texts += ["", "x", f"{texts[0]}0", f"{texts[0]}\n.", texts[0].replace("0", "\u0660")]
     one_by_one = [by.read(text) for text in texts]
-    read = dates_in("mine.csv", [by], np.arange(len(texts)), CellColumn.of(pa.array(texts)))
+    read = dates_in("mine.csv", [by], np.arange(len(texts)), CellColumn.from_arrow(pa.array(texts)))
     assert [None if at == ABSENT else at for at in read.local.tolist()] == one_by_one
     assert None in one_by_one
     assert one_by_one[0] is not None

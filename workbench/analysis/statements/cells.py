@@ -54,9 +54,9 @@ class Wrong(str):
 Whole = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Quick = Mapping[str, Callable[[pa.Array], tuple[pa.Array, Mask]]]
-"""Kind of column (`text` or `number`) → fast reader.
+"""Kind of column (`text` or `number`) → fast reader of its distinct cells.
 
-The reader returns one value per text, and a mask of the texts that it could read; ignore the other values.
+The reader returns a value for each cell, and a mask of the cells that it could read; the other values mean nothing.
 """
 _SAMPLE_ROWS: Final = 1 << 13
 _MANY_DIFFERENT: Final = 0.998
@@ -73,14 +73,16 @@ class CellColumn:
             with suppress(UnicodeEncodeError):  # half of a pair that UTF-16 has
                 different = pa.array(different, pa.string())
         self.different: Any = different
-        """An Arrow array of texts or moments, in which a null is an empty cell and a cell may be there twice; or a list
-        of other cells."""
+        """The distinct cells: an Arrow array of texts or moments, null for an empty cell, or a list of other cells.
+
+        A cell may still be in the array several times.
+        """
         self.codes: NDArray[np.intp] = codes
         self._is_number = is_number
-        """True if the texts are exact numbers, and the cells are decimals."""
+        """True if the texts of `different` stand for exact numbers, so that the cells are decimals."""
 
     @classmethod
-    def of(cls, values: pa.Array | pa.ChunkedArray, *, is_number: bool = False) -> "CellColumn":
+    def from_arrow(cls, values: pa.Array | pa.ChunkedArray, *, is_number: bool = False) -> "CellColumn":
         """Makes a column of an Arrow array of texts, of moments or, if `is_number`, of exact numbers as texts."""
         whole = in_one_piece(values)
         if pa.types.is_dictionary(whole.type):
@@ -94,11 +96,11 @@ class CellColumn:
         return cls(coded.dictionary, coded.indices.to_numpy(), is_number=is_number)
 
     @classmethod
-    def of_cells(cls, cells: Iterable[Cell]) -> "CellColumn":
+    def from_cells(cls, cells: Iterable[Cell]) -> "CellColumn":
         """Makes a column of these cells, one for each row."""
-        seen: dict[Cell, int] = {}
-        codes = np.fromiter((seen.setdefault(cell, len(seen)) for cell in cells), np.int32)
-        return cls([*seen], codes)
+        known: dict[Cell, int] = {}
+        codes = np.fromiter((known.setdefault(cell, len(known)) for cell in cells), np.int32)
+        return cls([*known], codes)
 
     def cells(self, places: Sequence[int] | NDArray[Any] | None = None) -> list[Cell]:
         """The distinct cells; with `places`, only those at these indices."""
@@ -126,13 +128,16 @@ class CellColumn:
         return self.different if self.kind == "text" else None
 
     def where(self, holds: Callable[[Cell], bool], like: str = "") -> Mask:
-        """A mask of the rows for whose cell `holds` returns True; in a text, the pattern `like` must be found first."""
-        may = np.ones(len(self.different), bool)
+        """A mask of the rows for whose cell `holds` returns True.
+
+        If `like` is given, texts that do not match this regular expression are False without a call.
+        """
+        is_held = np.ones(len(self.different), bool)
         if like and self.texts is not None:
-            may = matched(self.texts, like)
-        places = np.flatnonzero(may)
-        may[places] = [holds(cell) for cell in self.cells(places)]
-        return may[self.codes]
+            is_held = matched(self.texts, like)
+        places = np.flatnonzero(is_held)
+        is_held[places] = [holds(cell) for cell in self.cells(places)]
+        return is_held[self.codes]
 
     def where_blank(self) -> Mask:
         """A mask of the rows whose cell is blank."""
@@ -148,12 +153,12 @@ class CellColumn:
         return mask_of(pc.equal(self.texts, cell).fill_null(cell == ""))[self.codes]
 
     def replaced(self, where: Mask, other: "CellColumn") -> "CellColumn":
-        """The column with the cells of `other`, one for each row of the mask `where`, in these rows."""
+        """A column in which the rows of the mask `where` have the cells of `other`, which has one row for each."""
         codes = self.codes.astype(np.int64)
         codes[where] = len(self.different) + other.codes
         if self.kind == other.kind == "text":
             return CellColumn(pa.concat_arrays([self.different, other.different]), codes)
-        both = CellColumn.of_cells([*self.cells(), *other.cells()])
+        both = CellColumn.from_cells([*self.cells(), *other.cells()])
         return CellColumn(both.different, both.codes[codes])
 
     def only(self, rows: NDArray[Any]) -> "CellColumn":
@@ -170,8 +175,8 @@ class CellColumn:
     def thinned(self) -> "CellColumn":
         """The column without distinct cells that no row uses."""
         used, codes = np.unique(self.codes, return_inverse=True)
-        left = self.cells(used) if self.kind == "mixed" else self.different.take(pa.array(used))
-        return CellColumn(left, codes, is_number=self._is_number)
+        different = self.cells(used) if self.kind == "mixed" else self.different.take(pa.array(used))
+        return CellColumn(different, codes, is_number=self._is_number)
 
     def read(
         self, read: Callable[[Any], Any], kind: pa.DataType, quick: Quick = MappingProxyType({})
@@ -180,16 +185,16 @@ class CellColumn:
 
         Each distinct cell is read once: plain texts and numbers by `quick`, all others by `read`.
         """
-        way, is_slow = quick.get(self.kind), np.ones(len(self.different), bool)
-        if way:
-            made, is_done = way(self.different)
-            is_slow = ~is_done
+        read_quickly, is_slow = quick.get(self.kind), np.ones(len(self.different), bool)
+        if read_quickly:
+            plain, is_plain = read_quickly(self.different)
+            is_slow = ~is_plain
         slow = np.flatnonzero(is_slow)
-        found = [read(cell) for cell in self.cells(slow)] if len(slow) else []
-        wrong = {place: why for place, why in zip(slow.tolist(), found, strict=True) if type(why) is Wrong}
-        values = pa.array([None if type(value) is Wrong else value for value in found], kind)
-        if way:
-            values = pc.replace_with_mask(made.cast(kind), pa.array(is_slow), values)
+        results = [read(cell) for cell in self.cells(slow)] if len(slow) else []
+        wrong = {place: why for place, why in zip(slow.tolist(), results, strict=True) if type(why) is Wrong}
+        values = pa.array([None if type(result) is Wrong else result for result in results], kind)
+        if read_quickly:
+            values = pc.replace_with_mask(plain.cast(kind), pa.array(is_slow), values)
         rows = np.flatnonzero(np.isin(self.codes, [*wrong])) if wrong else slow[:0]
         bad = [(row, wrong[code]) for row, code in zip(rows.tolist(), self.codes[rows].tolist(), strict=True)]
         return spread(values, self.codes), bad
@@ -200,10 +205,10 @@ Line = tuple[int, list[Cell]]
 
 
 class CellRows(NamedTuple):
-    """One way to split a file into cells."""
+    """A file as split into cells: a sheet of a workbook, or a CSV file read with one encoding and delimiter."""
 
     says: str
-    """The name of this part or version of the file in messages, such as `sheet 'October'`."""
+    """Names the sheet, or the encoding and delimiter, in messages: `sheet 'October'`."""
     kind: str
     """The kind of file, one of `layouts.KINDS`."""
     delimiter: str | None
@@ -215,27 +220,28 @@ class CellRows(NamedTuple):
     name: str = ""
     """The file's name."""
     columns: Callable[[int, int], "Body | None"] | None = None
-    """Returns the lines after a line number as columns, all at once, given that number and the number of columns.
+    """A function of a line number and a number of columns: returns the lines after that line, split into columns.
 
     `columns`, or its result, is None if the lines must be read one by one.
     """
 
     def body(self, after: int, width: int) -> "Body":
         """The lines after line `after` as `width` columns."""
-        if self.columns and (made := self.columns(after, width)):
-            return made
+        if self.columns and (body := self.columns(after, width)):
+            return body
         numbers = array("q")
         odd: dict[int, list[Cell]] = {}
-        seen: list[dict[Cell, int]] = [{} for _ in range(width)]
+        different: list[dict[Cell, int]] = [{} for _ in range(width)]
         codes = [array("i") for _ in range(width)]
         for place, (number, cells) in enumerate(line for line in self.lines() if line[0] > after):
             numbers.append(number)
             if is_odd(cells, width):
                 odd[place] = cells
             padded = [*cells[:width], *[""] * (width - len(cells))] if len(cells) != width else cells
-            for known, into, cell in zip(seen, codes, padded, strict=True):
+            for known, into, cell in zip(different, codes, padded, strict=True):
                 into.append(known.setdefault(cell, len(known)))
-        columns = [CellColumn([*known], np.array(into, np.int32)) for known, into in zip(seen, codes, strict=True)]
+        pairs = zip(different, codes, strict=True)
+        columns = [CellColumn([*known], np.array(into, np.int32)) for known, into in pairs]
         return Body(np.array(numbers, np.int64), columns, odd)
 
 
@@ -290,7 +296,7 @@ def all_hold(masks: Iterable[Mask]) -> Mask:
 
 
 def matched(texts: pa.Array, pattern: str) -> Mask:
-    """A mask of the texts in which a pattern is found."""
+    """A mask of the texts in which a regular expression matches anywhere."""
     return mask_of(pc.match_substring_regex(texts, pattern))
 
 
@@ -309,8 +315,8 @@ def codes_of(columns: Sequence[CellColumn]) -> Whole:
 
 def _numbered(values: Whole) -> Whole:
     """A number from 0 for each value, in the order in which different values occur first."""
-    made: Whole = pa.array(values).dictionary_encode().indices.to_numpy().astype(np.int64)
-    return made
+    numbers: Whole = pa.array(values).dictionary_encode().indices.to_numpy().astype(np.int64)
+    return numbers
 
 
 def distinct_rows(columns: Sequence[CellColumn]) -> tuple[list[tuple[Cell, ...]], NDArray[Any]]:
@@ -339,7 +345,7 @@ def number_in(text: str) -> Cell:
 
 
 def error_in(cell: Cell) -> Wrong | None:
-    """Words for a cell with a spreadsheet error, such as `#DIV/0!`; None for any other cell."""
+    """The reason why a cell with a spreadsheet error, such as `#DIV/0!`, has no value; None for any other cell."""
     if type(cell) is not str or "#" not in cell:
         return None
     text = cell.strip()
@@ -410,8 +416,8 @@ class Amounts:
 
     def read(self, cell: Cell) -> int | Wrong | None:
         """The exact minor units, negative for a debit; None for an empty cell, Wrong for any other text."""
-        found = self.styled(cell)
-        return found.signed if isinstance(found, AmountCell) else found
+        amount = self.styled(cell)
+        return amount.signed if isinstance(amount, AmountCell) else amount
 
     def styled(self, cell: Cell) -> AmountCell | Wrong | None:
         """The amount with its style; None for an empty cell, Wrong for any other text."""
@@ -421,12 +427,12 @@ class Amounts:
         text = cell.strip() if isinstance(cell, str) else str(cell)
         if not text or text in _NOTHING:
             return None
-        found, style = self._regex.fullmatch(text), ""
-        if found is None:
+        match, style = self._regex.fullmatch(text), ""
+        if match is None:
             digits, style = self._digits_and_style(text)
-            if not (digits and style) or not (found := self._regex.fullmatch(digits)):
+            if not (digits and style) or not (match := self._regex.fullmatch(digits)):
                 return self._why_not(text, digits, style)
-        sign, grouped, part = found.groups("")
+        sign, grouped, part = match.groups("")
         digits = "".join(filter(str.isdecimal, grouped))
         if len(digits.lstrip("0")) > self._most_digits:
             return Wrong(f"{quoted(text)} has more than {self._most_digits} digits before the point")
@@ -440,14 +446,14 @@ class Amounts:
     def quick(self, read: Callable[[Cell], Any]) -> Quick:
         """Fast readers of plain amounts: texts in the format of the layout, and exact numbers.
 
-        `read`, the slow reader, determines the signs by its results for 1 and -1. The fast readers leave amounts with a
-        refused sign unread.
+        They give amounts the signs that the slow reader `read` gives the texts `1` and `-1`. If `read` refuses one of
+        these, they leave all amounts with its sign to `read`.
         """
-        one = 10**self._decimals
-        above, below = ({one: 1, -one: -1}.get(read(text), 0) for text in ("1", "-1"))
+        major = 10**self._decimals
+        above, below = ({major: 1, -major: -1}.get(read(text), 0) for text in ("1", "-1"))
         zeros = rf"(\.[0-9]{{{self._decimals}}})0+$" if self._decimals else r"()\.0+$"
 
-        def several(point: str, thousands: str, texts: pa.Array) -> tuple[pa.Array, Mask]:
+        def read_plain(point: str, thousands: str, texts: pa.Array) -> tuple[pa.Array, Mask]:
             part = rf"(?:{re.escape(point)}[0-9]{{1,{self._decimals}}})?" if self._decimals else ""
             most = (self._most_digits - 1) // 3
             grouped = rf"|[0-9]{{1,3}}(?:{re.escape(thousands)}[0-9]{{3}}){{1,{most - 1}}}" if thousands else ""
@@ -464,16 +470,16 @@ class Amounts:
             return pa.array(np.abs(minor) * sign), is_plain & (minor != 0) & (sign != 0)
 
         return {
-            "text": partial(several, self._decimal, self._thousands),
-            "number": lambda numbers: several(".", "", pc.replace_substring_regex(numbers, zeros, r"\1")),
+            "text": partial(read_plain, self._decimal, self._thousands),
+            "number": lambda numbers: read_plain(".", "", pc.replace_substring_regex(numbers, zeros, r"\1")),
         }
 
     def _digits_and_style(self, text: str) -> tuple[str, str]:
-        """The digits and the style of an amount; the style is empty if the sign is unclear, both for other text."""
+        """The digits and the style of an amount: an empty style if the sign is unclear, both empty for other text."""
         if len(text) > _LONGEST_AMOUNT:
             return "", ""
-        found = _PART.finditer(text.replace("\u2212", "-"))
-        parts = [(part.lastgroup, part[part.lastgroup]) for part in found if part.lastgroup]
+        matches = _PART.finditer(text.replace("\u2212", "-"))
+        parts = [(match.lastgroup, match[match.lastgroup]) for match in matches if match.lastgroup]
         words = [text.upper() for kind, text in parts if kind == "word"]
         digits = [text for kind, text in parts if kind == "digits"]
         named = [word for word in words if word not in ("CR", "DR")]
@@ -512,7 +518,7 @@ class Amounts:
 
 def currencies_named(cell: Cell) -> tuple[str, ...]:
     """The currencies that the word beside an amount may mean, as `K` may mean ZMW or MWK; empty if there is no word."""
-    words = [found["word"].upper() for found in _PART.finditer(cell) if found["word"]] if type(cell) is str else []
+    words = [part["word"].upper() for part in _PART.finditer(cell) if part["word"]] if type(cell) is str else []
     named = [_SYMBOLS.get(word, (word,)) for word in words if word not in ("CR", "DR")]
     return named[0] if named else ()
 
@@ -525,7 +531,7 @@ def _plain_keys(texts: pa.Array) -> tuple[pa.Array, Mask]:
 
 _LONGEST_PLAIN_KEY: Final = 200
 QUICK_KEYS: Final[Quick] = {"text": _plain_keys}
-"""A fast reader of plain keys of letters and digits."""
+"""A fast reader of plain keys: short texts of letters, digits and a few signs."""
 
 
 def key_of(cell: Cell) -> str | Wrong | None:

@@ -103,27 +103,27 @@ def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: i
     if len(cut[0]) + len(rows) != len(lines):
         return None
     # Each column of Arrow is freed when it has become a Column.
-    columns = [CellColumn.of(cut.pop(0)) for _ in names]
+    columns = [CellColumn.from_arrow(cut.pop(0)) for _ in names]
     if rows:
         is_other = np.isin(np.arange(len(lines)), [*rows])
         padded = zip(*([*cells, *[""] * (count - len(cells))] for cells in rows.values()), strict=False)
         # Each odd row first gets its place and the cells of another row, and then its own cells.
         wide = [column.only(np.cumsum(~is_other) - 1) for column in columns]
         columns = [
-            column.replaced(is_other, CellColumn.of_cells(cells)) for column, cells in zip(wide, padded, strict=False)
+            column.replaced(is_other, CellColumn.from_cells(cells)) for column, cells in zip(wide, padded, strict=False)
         ]
     whole = Body(lines, columns, rows)
     beyond = {int(place) for column in columns[width:] for place in np.flatnonzero(~column.has(""))}
     is_blank = all_hold(column.where_blank() for column in columns)
-    made = {place: whole.row(place) for place in sorted({*rows, *beyond})}
-    kept = {place: cells for place, cells in made.items() if is_odd(cells, width)}
+    full_rows = {place: whole.row(place) for place in sorted({*rows, *beyond})}
+    kept = {place: cells for place, cells in full_rows.items() if is_odd(cells, width)}
     return Body(lines, columns[:width], kept).only(~is_blank)
 
 
 def _rows_in(file: IO[bytes], delimiter: str, after: int) -> tuple[Whole, int, bool]:
     """The line numbers of the rows after line `after`, without empty rows; and the byte at which the first row begins.
 
-    The third value is True if a cell has a line break. Raises csv.Error: only the csv module can read the file.
+    The third value is True if a cell has a line break. Raises csv.Error: Arrow may not read the file as the csv module.
     """
     begins = len(codecs.BOM_UTF8) * (file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8)
     file.seek(begins)
@@ -220,9 +220,10 @@ def digest_of(path: Path) -> str:
 
 
 def cell_rows_of(path: Path, ways: Iterable[tuple[str, str]]) -> list[CellRows]:
-    """Every way to split a file into cells; its content decides, not its name.
+    """A file as split into cells in every possible way: each sheet, or CSV by each pair in `ways`.
 
-    `ways` has pairs of encoding and delimiter to try for CSV; a file that shows its encoding is read with that one.
+    The content decides whether a file is a workbook or CSV, not its name. `ways` has pairs of encoding and delimiter to
+    try for CSV; if the file shows its encoding, that one is used.
     Raises StatementRefused: an old, encrypted or damaged workbook, or a file that is not text.
     """
     with path.open("rb") as handle:
@@ -233,9 +234,9 @@ def cell_rows_of(path: Path, ways: Iterable[tuple[str, str]]) -> list[CellRows]:
         if _ENCRYPTED in path.read_bytes():
             raise file_refusal(path.name, "is encrypted.", hint="Open it with its password and save it without one.")
         raise file_refusal(path.name, "is a workbook of a format older than .xlsx.", hint="Save it as .xlsx or .csv.")
-    for mark, (what, hint) in _OTHERS.items():
+    for mark, (kind, hint) in _OTHERS.items():
         if head.lstrip().lower().startswith(mark):
-            raise file_refusal(path.name, f"is {what}, whatever its name says.", hint=hint)
+            raise file_refusal(path.name, f"is {kind}, whatever its name says.", hint=hint)
     if head.startswith(_UTF_32) or (b"\0" in head and not head.startswith(tuple(_MARKS))):
         text = "is not text in UTF-8 or UTF-16 (with a byte order mark), and not an .xlsx workbook."
         raise file_refusal(path.name, text, hint=f"{EXPORT_AGAIN[:-1]}, as .csv in UTF-8 or as .xlsx.")
@@ -268,7 +269,7 @@ def _utf_8(path: Path) -> str | None:
 
 
 def _wrong_encoding(path: Path, encoding: str, after: int) -> StatementRefused:
-    """The exception for a file in another encoding; for UTF-8 it names the first wrong line, else the line `after`."""
+    """The exception for a file that is not in `encoding`; it names the first wrong line of UTF-8, else line `after`."""
     line = after
     if encoding.startswith("utf-8"):
         with path.open("rb") as handle:

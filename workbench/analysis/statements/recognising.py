@@ -21,7 +21,7 @@ _LEDGERS_OWN: Final = {"account", "key", "occurred_at"}
 
 
 class Head(NamedTuple):
-    """The first lines of a file, cut into cells by one encoding and delimiter, and the failure that ended them."""
+    """The first lines of a file, cut into cells by one encoding and delimiter, up to the failure to cut one, if any."""
 
     cell_rows: CellRows
     lines: list[Line]
@@ -29,7 +29,7 @@ class Head(NamedTuple):
 
     @property
     def is_cut(self) -> bool:
-        """True if a line has several cells: a delimiter that gives one column is not the file's."""
+        """True if a line has several cells; if none has, the delimiter is probably not the file's."""
         return any(len(cells) > 1 for _, cells in self.lines)
 
 
@@ -45,7 +45,7 @@ class RecognisedFile(NamedTuple):
 
     @property
     def places(self) -> dict[str, int]:
-        """Field → the place of its column, for the fields that the file has."""
+        """Field → the index of its column, for the fields that the file has."""
         headings = headings_of(self.header, self.layout.known_headings)
         places = {name: headings.index(key) for name, key in self.layout.keys.items() if key in headings}
         return {**places, "account": 0} if self.layout.sections else places
@@ -66,18 +66,18 @@ def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Recogni
     if all(blank) or (any(blank) and sources[0].kind == "csv"):
         raise file_refusal(name, "is empty.", hint=EXPORT_AGAIN)
     # A reading that fails below the header of its layout is the right one; reading its rows raises the failure.
-    fits = [found for head in heads for layout in layouts if (found := _header(head, layout, named=named))]
+    fits = [file for head in heads for layout in layouts if (file := _header(head, layout, named=named))]
     if not fits:
         raise _failure(heads, layouts, named=named) or _unknown(path, heads, layouts)
     # A layout that the caller gives goes before a shipped one with the same headings.
-    fits = [found for found in fits if LAYOUTS.get(found.layout.name) is not found.layout] or fits
+    fits = [file for file in fits if LAYOUTS.get(file.layout.name) is not file.layout] or fits
     if len(fits) > 1:
-        text = "; ".join(f"{found.layout.name} ({found.cell_rows.says}, line {found.line})" for found in fits)
+        text = "; ".join(f"{file.layout.name} ({file.cell_rows.says}, line {file.line})" for file in fits)
         raise file_refusal(
             name,
             f"can be read in several ways: {text}.",
             hint="Name the layout: layout='…'. Of several sheets, keep one.",
-            layouts=tuple(found.layout.name for found in fits),
+            layouts=tuple(file.layout.name for file in fits),
         )
     _check(name, fits[0])
     return fits[0]
@@ -114,45 +114,46 @@ def _header(head: Head, layout: Layout, *, named: bool) -> RecognisedFile | None
 def headings_of(cells: Sequence[Cell], known: Container[str] | None = None) -> tuple[str, ...]:
     """The headings in a line, the second of a name as `Currency#2`, without blank ones at the end.
 
-    With `known`, headings are in the form of `heading_key`; `#2` is added only if `known` has the heading with `#2`.
+    If `known` is given, they are in the form of `heading_key`, and get a `#2` only if `known` has the heading with it.
     """
-    made = [" ".join(text_of(cell).split()) for cell in cells]
-    while made and not made[-1]:
-        made.pop()
+    headings = [" ".join(text_of(cell).split()) for cell in cells]
+    while headings and not headings[-1]:
+        headings.pop()
     times: Counter[str] = Counter()
-    for place, text in enumerate(made):
+    for place, text in enumerate(headings):
         heading = heading_key(text)
         times[heading] += bool(heading)
         numbered = f"{text}#{times[heading]}"
         if known is not None:
-            made[place] = numbered if (numbered := heading_key(numbered)) in known else heading
+            headings[place] = numbered if (numbered := heading_key(numbered)) in known else heading
         elif times[heading] > 1:
-            made[place] = numbered
-    return tuple(made)
+            headings[place] = numbered
+    return tuple(headings)
 
 
-def _check(name: str, found: RecognisedFile) -> None:
+def _check(name: str, file: RecognisedFile) -> None:
     """Raises StatementRefused: a heading that is read stands twice, or a row stands above the header."""
-    headings = headings_of(found.header, found.layout.known_headings)
-    twice = sorted({heading for heading in found.layout.keys.values() if headings.count(heading) > 1})
+    headings = headings_of(file.header, file.layout.known_headings)
+    twice = sorted({heading for heading in file.layout.keys.values() if headings.count(heading) > 1})
     if twice:
-        text = f"has the heading {', '.join(map(repr, twice))} more than once in line {found.line}."
+        text = f"has the heading {', '.join(map(repr, twice))} more than once in line {file.line}."
         hint = "Rename or remove the others: the layout does not say which of them is meant."
-        raise file_refusal(name, text, hint=hint, line=found.line, headings=headings)
-    labels = {*map(heading_key, found.layout.preamble.values())}
-    for line, cells in found.above:
+        raise file_refusal(name, text, hint=hint, line=file.line, headings=headings)
+    labels = {*map(heading_key, file.layout.preamble.values())}
+    for line, cells in file.above:
         # Above the header stand labels and titles. A line with as many cells as a row may be a row, and is not dropped.
         filled = [heading_key(text_of(cell)).removesuffix(":") for cell in cells if cell != ""]
-        if len(filled) >= len(found.layout.columns) - len(found.layout.optional) and labels.isdisjoint(filled):
+        if len(filled) >= len(file.layout.columns) - len(file.layout.optional) and labels.isdisjoint(filled):
             text = f"has a row above its header, in line {line}."
-            raise file_refusal(name, text, hint="Move the header to the top.", line=line, header=found.line)
+            raise file_refusal(name, text, hint="Move the header to the top.", line=line, header=file.line)
 
 
 def _failure(heads: Sequence[Head], layouts: tuple[Layout, ...], *, named: bool) -> StatementRefused | None:
-    """The failure to cut the file into cells, or to read it in the encoding of a layout that has its headings.
+    """Explains why no layout fits, if the reason is that the file cannot be cut into cells; None for another reason.
 
-    None if a reading without a failure has lines of several cells and no layout has its headings, or if the reading of
-    the layout with its headings has no failure. `named` is true for a layout that the caller named.
+    If every encoding and delimiter that gives several cells fails, that failure is the reason. Otherwise the reason is
+    the failure of the encoding and delimiter of the layout that has the file's headings. `named` is true for a layout
+    that the caller named.
     """
     if not any(head.is_cut and not head.failure for head in heads):
         is_unread = not any(head.lines for head in heads)
@@ -168,7 +169,7 @@ def _failure(heads: Sequence[Head], layouts: tuple[Layout, ...], *, named: bool)
 
 
 def _unknown(path: Path, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> StatementRefused:
-    """The refusal with the headings in the likeliest header, and their differences from the nearest layout."""
+    """The refusal of a file that fits no layout: its likely headings, and their differences from the nearest layout."""
     others: list[Head] = []
     if heads[0].cell_rows.kind == "csv":
         # A file with a delimiter that no layout has was cut into one column: other delimiters are tried.

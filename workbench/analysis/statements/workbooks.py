@@ -80,7 +80,7 @@ def inspected(path: Path) -> dict[str, Failed]:
 
 
 class _Inspection:
-    """The inspection of a workbook. At most `_left` further bytes may be unpacked; a part is read at most twice."""
+    """The inspection of a workbook; it unpacks at most `_left` further bytes, and reads a part at most twice."""
 
     def __init__(self, path: Path, book: ZipFile, members: Mapping[str, ZipInfo]) -> None:
         self._name = path.name
@@ -116,13 +116,13 @@ class _Inspection:
                 yield block
 
     def _is_near(self, part: str) -> bool:
-        """True if the bytes show that all cells are in the columns A to P and none has an error."""
-        near, rest, cells = True, b"", 0
+        """True if the bytes of a part show that all its cells are in the columns A to P and none has an error."""
+        near, pending, cells = True, b"", 0
         for block in self._blocks(part):
             # The whole tags; of the last tag, which may go on in the next block, as much as shows what it is.
-            data = rest + block
+            data = pending + block
             last = max(data.rfind(b"<"), 0)
-            whole, rest = data[:last], data[last:] if len(data) - last < _BLOCK else data[last : last + _TAG]
+            whole, pending = data[:last], data[last:] if len(data) - last < _BLOCK else data[last : last + _TAG]
             cells += whole.count(b"<c") + whole.count(b":c") + whole.count(b"<si")
             if cells > MOST_CELLS:
                 raise self._too_large(f"its part {part} has more than {MOST_CELLS:,} cells or texts")
@@ -180,7 +180,7 @@ class _Inspection:
     def _sheets(self, main: str) -> list[tuple[str, str]]:
         """(name, part) of each sheet; an empty name stands for the part with the texts of all sheets.
 
-        `main` is the workbook's own part.
+        `main` is the part that lists the sheets, usually `xl/workbook.xml`.
         """
         folder, _, file = main.rpartition("/")
         relations = self._relations(join(folder, "_rels", f"{file}.rels"), folder)
@@ -192,19 +192,19 @@ class _Inspection:
 
     def _relations(self, part: str, folder: str) -> list[tuple[str, str, str]]:
         """(kind, key, target) of each relationship in a part; empty if the part does not exist."""
-        found: list[tuple[str, str, str]] = []
+        relations: list[tuple[str, str, str]] = []
         for relation in self._elements(part, "Relationship") if part in self._members else ():
             target = relation.get("Target", "").lower()
             # Some write `xl/worksheets/sheet1.xml` where `worksheets/sheet1.xml` is meant, and the reader takes it.
             named = target if folder and target.startswith(f"{folder}/") else join("/", folder, target)
-            found.append((relation.get("Type", ""), relation.get("Id", ""), normpath(named).lstrip("/")))
-        return found
+            relations.append((relation.get("Type", ""), relation.get("Id", ""), normpath(named).lstrip("/")))
+        return relations
 
     def _elements(self, part: str, name: str) -> list[Mapping[str, str]]:
         """The attributes of each element with that name in the part."""
-        found: list[Mapping[str, str]] = []
-        self._parse(part, lambda tag, attributes: found.append(attributes) if _local(tag) == name else None)
-        return found
+        elements: list[Mapping[str, str]] = []
+        self._parse(part, lambda tag, attributes: elements.append(attributes) if _local(tag) == name else None)
+        return elements
 
     def _parse(self, part: str, begin: _Handler, end: _Handler | None = None, text: _Handler | None = None) -> None:
         def declared(*_: object) -> None:
@@ -246,13 +246,13 @@ def _place(reference: str | None, row: int, column: int) -> tuple[int, int, str]
     """
     if reference is None:
         return row, column, f"{xl_col_to_name(column - 1)}{row}"
-    found = _REFERENCE.fullmatch(reference)
-    if not found:
+    match = _REFERENCE.fullmatch(reference)
+    if not match:
         raise ValueError(f"{reference[:20]!r} is not a cell")
     number = 0
-    for letter in found[1].upper():
+    for letter in match[1].upper():
         number = number * 26 + ord(letter) - ord("A") + 1
-    return int(found[2]), number, reference
+    return int(match[2]), number, reference
 
 
 def sheets_in(path: Path) -> Iterator[CellRows]:
