@@ -73,10 +73,8 @@ class CellColumn:
             with suppress(UnicodeEncodeError):  # half of a pair that UTF-16 has
                 different = pa.array(different, pa.string())
         self.different: Any = different
-        """The distinct cells: an Arrow array of texts or moments, null for an empty cell, or a list of other cells.
-
-        A cell may still be in the array several times.
-        """
+        """The distinct cells, of which some may repeat: an Arrow array of texts or moments with null for an empty cell,
+        or a list of other cells."""
         self.codes: NDArray[np.intp] = codes
         self._is_number = is_number
         """True if the texts of `different` stand for exact numbers, so that the cells are decimals."""

@@ -598,10 +598,7 @@ def _amounts(draft: Draft) -> None:
 
 
 def _parties(draft: Draft) -> None:
-    """Declares in `draft` the account's own party, which sends or receives in each row, and the pattern of the others.
-
-    The pattern, `party` in the layout, shows where a customer's number stands in a cell.
-    """
+    """Declares in `draft` the account's own party, and the pattern by which customers' numbers stand in their cells."""
     sides = [[text_of(cell).strip() for cell in draft.cells(name).values()] for name in ("from", "to")]
     pairs = [*zip(*sides, strict=True)]
     customers = [text for name in ("from", "to", "phone") for text in draft.texts(name).values()]

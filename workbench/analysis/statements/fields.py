@@ -416,10 +416,7 @@ def _by_sign(fields: _Fields) -> ArrowColumns:
 
 
 def _by_columns(fields: _Fields) -> ArrowColumns:
-    """Direction and amount of each row by debit or credit, whichever is not zero, and `is_reversal`.
-
-    A negative amount is a supposed reversal: it moves money the other way.
-    """
+    """Direction and amount by debit or credit, whichever is not zero; a negative amount is a supposed reversal."""
     debits = fields.money("debit", absent=0)
     amounts = pc.unique(debits.drop_null()).to_numpy()
     if (amounts < 0).any() and not (amounts > 0).any() and not fields.layout.negative and "balance" not in fields.cells:

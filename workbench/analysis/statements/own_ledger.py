@@ -513,8 +513,7 @@ _WITHOUT_KEYS: Final = "A layout with makes_keys = true makes the key of such a 
 def _unreadable(file: RecognisedFile, called: str, count: int, problems: Sequence[tuple[int, str]]) -> StatementRefused:
     """The exception for rows with a problem; its message has each reason, the number of its rows and the first of them.
 
-    `called`, `line` or `row`, stands before a row's number; `count` is the number of all rows. `problems` has (line or
-    row, reason) pairs.
+    `problems` has (number, reason) pairs, `called` is what is numbered (`line` or `row`), and `count` all rows.
     """
     reasons, layout = reasons_in(problems), file.layout
     listed = [

@@ -108,10 +108,7 @@ class StatementWriter:
         return Decimal(minor) if self._layout.is_minor else major(minor, currency)
 
     def _amounts(self, has: Row) -> dict[str, Written]:
-        """Field → what a row's cell gets, for fields of money; `has` is the row without its missing values.
-
-        If the layout has no column of types, a reversal is negative under debit or credit, opposite to its direction.
-        """
+        """Field of money → the cell of a row; if no column has types, a reversal is negative in the opposite column."""
         layout, code, goes = self._layout, has.get("currency", self._layout.currency), has.get("direction")
         amount, fee, balance = (
             self._amount(int(has[name]), code) if name in has else ""
