@@ -413,6 +413,42 @@ def test_a_narrative_in_lines_of_its_own_is_joined_to_the_row_above_and_that_is_
     assert f"bank.csv: {JOINED}" in reconcile(ours, statement).notes
 
 
+PAGED = """Date,Reference,Description,Debit,Credit,Balance
+13/10/2026,A1,TRANSFER FROM,,500.00,500.00
+Carried forward,,,,,500.00
+Page 1 of 2
+Date,Reference,Description,Debit,Credit,Balance
+Brought forward,,,0.00,0.00,500.00
+,,MTN COLLECTIONS,,,
+15/10/2026,A3,CHARGE,20.00,,480.00
+,,page 2/2,,,
+"""
+
+
+def test_what_belongs_to_a_page_is_no_row_and_is_said_but_a_line_with_an_amount_stays(tmp_path: Path):
+    layout = Layout("bank", OF_A_BANK, ("%d/%m/%Y",), account="bank:settlement")
+    statement = read_statement(bank(tmp_path, PAGED), layout=layout)
+    assert statement.rows["description"].tolist() == ["TRANSFER FROM MTN COLLECTIONS", "CHARGE"]
+    assert (statement.of_pages, statement.joined, statement.follows) == ((3, 4, 5, 6, 9), (7,), "agrees in every row")
+    said = "Lines 3, 4, 5, … belong to a page: page numbers, repeated headers and balances carried forward are no rows."
+    assert said in statement.remarks
+    other = read_statement(bank(tmp_path, PAGED.replace("forward,,,,,500", "forward,,,,,501")), layout=layout)
+    assert other.findings["line"].tolist() == [3, 6], "a balance that is carried forward must agree too"
+    for line, old, new in (
+        (3, "Carried forward,,,,,500.00", "Carried forward,,,,1.00,500.00"),
+        (4, "Page 1 of 2", "Page 1 of 2,,,,7.00,"),
+        (6, ",0.00,0.00,500.00", ",0.00,0.00,many"),
+        (9, ",,page 2/2,,,", ",A9,page 2/2,,,"),
+    ):
+        rows = read_statement(bank(tmp_path, PAGED.replace(old, new)), layout=layout).rows
+        assert rows["line"][rows["problem"].notna()].tolist() == [line], new
+    numbers = replace(layout, columns=dict(zip(OF_A_BANK, "123456", strict=True)))
+    assert read_statement(bank(tmp_path, "1,2,3,4,5,6\n1,2,3,4,5,6\n"), layout=numbers).rows["problem"].notna().all()
+    with pytest.raises(StatementRefused, match="the header is repeated here"):
+        read_ledger(bank(tmp_path, PAGED), layout=layout)
+    assert "amounts are not read" not in draft_layout(tmp_path / "bank.csv").toml
+
+
 @pytest.mark.parametrize("newest_first", [False, True])
 @pytest.mark.parametrize(
     ("changes", "repeated"),

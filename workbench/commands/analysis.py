@@ -515,20 +515,27 @@ def layout(file: Path, out: Path | None, *, check: bool, ledger: bool, **reading
 
 
 def _check_ledger(file: Path, *, layout: str | None, layouts: Path | None, **reading: Any) -> None:  # noqa: ANN401  the others
-    """Shows a ledger as read with the layout named `layout`, which may be one in the folder `layouts`.
+    """Shows a ledger as read with the layout named `layout`, else by its own columns, else with a draft of its layout.
 
-    Raises StatementRefused: a row cannot be read.
+    Raises StatementRefused: a row cannot be read. Raises UsageError: `layouts` is given, which is for statements.
     """
     from workbench.analysis.statements import draft_layout, read_ledger
 
     if layouts is not None:
         raise click.UsageError("--layouts is for statements: name the ledger's layout with --layout.")
+    draft = _next_step("layout", "--ledger", file, "--out", f"{file.stem}.toml")
+    after = _next_step("reconcile", file, "STATEMENT", *["--ledger-layout", layout] * bool(layout))
     with said_as_options(file):
-        show(read_ledger(file, layout=layout or draft_layout(file, ledger=True).layout, **reading))
-    if layout is None:
-        click.echo(_next_step("layout", "--ledger", file, "--out", f"{file.stem}.toml"))
-    else:
-        click.echo(_next_step("reconcile", file, "STATEMENT", "--ledger-layout", layout))
+        try:
+            ledger = read_ledger(file, layout=layout, **reading)
+        except StatementRefused as wrong:
+            # Only a file without the columns of a ledger has its headings in the refusal.
+            if layout is not None or "headings" not in wrong.facts:
+                wrong.hint = wrong.hint or draft
+                raise
+            ledger, after = read_ledger(file, layout=draft_layout(file, ledger=True).layout, **reading), draft
+        show(ledger)
+    click.echo(after)
 
 
 def _given(reading: Mapping[str, Any]) -> list[object]:

@@ -140,7 +140,7 @@ class CellColumn:
     def where_blank(self) -> Mask:
         """A mask of the rows whose cell is blank."""
         if self.texts is None:
-            return self.where(lambda cell: not text_of(cell).strip())
+            return self.where(lambda cell: isinstance(cell, str) and not cell.strip())
         is_blank = pc.equal(pc.utf8_trim_whitespace(self.texts), "").fill_null(fill_value=True)
         return mask_of(is_blank)[self.codes]
 

@@ -227,7 +227,9 @@ def cut_file(path: Path, *, ledger: bool = False) -> Cut:
         unread = all(head.failure for head in heads) and heads[0].failure
         raise unread or file_refusal(path.name, f"has no header: {why}.", hint=hint)
     rows = (row for row in file.rows_of.lines() if row[0] > file.line)
-    file = replace(file, rows=(*islice(rows, MOST_ROWS // 2), *deque(rows, MOST_ROWS // 2)))
+    shown = (*islice(rows, MOST_ROWS // 2), *deque(rows, MOST_ROWS // 2))
+    # The header may be repeated on each page.
+    file = replace(file, rows=tuple(row for row in shown if headings_of(row[1]) != file.headings))
     filled = [name for name in file.headings if name and (file.texts(name) or not file.rows)]
     return replace(file, filled=(*filled,), currency=_named_currency(file))
 

@@ -260,7 +260,11 @@ def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
     _amounts(draft)
     _parties(draft)
     _words(draft, directions)
-    _keys(draft, _movements(draft, dated))
+    moving = _movements(draft, dated)
+    keys = {line: text for line, text in draft.texts("key").items() if line in moving}
+    if lacking := len(moving) - len(keys):
+        proof = f"rows without a key: {lacking} of {len(moving)}; it is made of what they say"
+        draft.prove("makes_keys", value=True, proof=proof)
     _preamble(draft)
     columns, headings = draft.columns, draft.file.headings
     draft.declared["columns"] = {name: columns[name] for name in (*LEDGER_FIELDS, *FIELDS) if name in columns}
@@ -269,7 +273,12 @@ def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
         cells = draft.file.texts(heading).values()
         if cells and all(_DECIMALS.search(text) and isinstance(draft.amounts.read(text), int) for text in cells):
             draft.doubt("ignored", f"{heading!r} has amounts that are not read: if it is a fee or a balance, name it")
-    draft.above = _result(draft)
+    draft.above, left_out = _result(draft)
+    once = [text for line, text in keys.items() if line not in left_out]
+    if shared := len(once) - len({*once}):
+        count = len(moving - left_out)
+        doubt = f"rows with the key of another: {shared} of {count}; told twice, or parts of one payment"
+        draft.doubt("columns.key", doubt)
     return draft
 
 
@@ -733,20 +742,6 @@ def _beginning(text: str) -> str:
     return re.split("[:0-9]", text)[0].strip()
 
 
-def _keys(draft: Draft, moving: set[int]) -> None:
-    """Adds a doubt to `draft` if rows share a key, and declares `makes_keys` if a row lacks a key.
-
-    `moving` are the lines of the rows that move money.
-    """
-    keys = [text for line, text in draft.texts("key").items() if line in moving]
-    if repeated := len(keys) - len({*keys}):
-        doubt = f"rows with the key of another: {repeated} of {len(moving)}; told twice, or parts of one payment"
-        draft.doubt("columns.key", doubt)
-    if lacking := len(moving) - len(keys):
-        proof = f"rows without a key: {lacking} of {len(moving)}; it is made of what they say"
-        draft.prove("makes_keys", value=True, proof=proof)
-
-
 def _preamble(draft: Draft) -> None:
     """Declares in `draft` the labels above the header that are known and can be read, and the currency.
 
@@ -791,9 +786,12 @@ def _preamble(draft: Draft) -> None:
         draft.doubt("currency", f'currency = "{ZMW.code}"  # or another: nothing here tells it')
 
 
-def _result(draft: Draft) -> list[str]:
-    """Sentences on how the draft reads the file, or why it cannot; and on the shipped layout that has its headings."""
-    file = draft.file
+def _result(draft: Draft) -> tuple[list[str], set[int]]:
+    """Sentences on how the draft reads the file, or why it cannot; and on the shipped layout that has its headings.
+
+    The second value has the lines that repeat the row above, with its balance, and so count as no rows of their own.
+    """
+    file, repeated = draft.file, set[int]()
     try:
         if len(file.rows) == MOST_ROWS:
             sentences = [f"? Its first and last {MOST_ROWS // 2:,} rows were looked at; --check reads them all."]
@@ -802,7 +800,8 @@ def _result(draft: Draft) -> list[str]:
             days, accounts = ledger.rows["business_date"], " and ".join(ledger.accounts)
             sentences = [f"{_rows(len(days))}, {days.min()} to {days.max()}, of {accounts}."]
         else:
-            sentences = summary(draft.statement())
+            statement = draft.statement()
+            sentences, repeated = summary(statement), {*statement.repeated}
     except StatementRefused as wrong:
         hint = "Keep the right format in dates." if "formats" in wrong.facts else wrong.hint
         sentences = [f"? It cannot be read so: {wrong.message} {hint}".strip()]
@@ -811,4 +810,4 @@ def _result(draft: Draft) -> list[str]:
             name = recognised(file.path, LAYOUTS.values(), named=False).layout.name
             why = f"The shipped layout {name} has its headings, so you may need none of your own: see --check."
             sentences.append(why)
-    return sentences
+    return sentences, repeated

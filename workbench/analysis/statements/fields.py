@@ -40,7 +40,16 @@ from workbench.analysis.statements.cells import (
     text_of,
 )
 from workbench.analysis.statements.dates import ABSENT, ISO_MOMENT, DateFormat, dates_in
-from workbench.analysis.statements.layouts import AMOUNTS, CODE, IN_TEXTS, LEDGER_FIELDS, Layout, heading_key
+from workbench.analysis.statements.layouts import (
+    AMOUNTS,
+    CODE,
+    IN_TEXTS,
+    LEDGER_FIELDS,
+    OPENING,
+    PAGE,
+    Layout,
+    heading_key,
+)
 from workbench.analysis.statements.recognising import RecognisedFile
 from workbench.domain.masking import mask_numbers
 from workbench.domain.moments import DAY_MS, LUSAKA_MS, milliseconds
@@ -473,6 +482,8 @@ class FileRows(NamedTuple):
     """For a supposed reversal, the type that it has if it turns out to be an ordinary row; null for other rows."""
     joined: tuple[int, ...]
     """The lines that were joined to the rows above them."""
+    of_pages: tuple[int, ...]
+    """The lines that belong to a statement's pages: page numbers, repeated headers and balances carried forward."""
 
 
 def read_rows(
@@ -490,9 +501,10 @@ def read_rows(
     of a ledger are read too, and if the formats are ISO_DATES, every ISO 8601 moment.
     """
     layout, by = file.layout, [*map(DateFormat, formats)]
-    body, joined = _body_of(file)
+    body, joined, of_pages = _body_of(file, currency, is_paged=not is_ledger)
     release_unused()
     body = _without_footers(file, body, by)
+    is_forward = _forwards(file, body, currency) & (not is_ledger)
     fields = _Fields(file, body, key, currency)
     columns: ArrowColumns = {"line": pa.array(body.lines), **fields.keys()}
     offset_ms, times = layout.utc_offset_hours * _HOUR_MS, fields.cells.get("time")
@@ -512,7 +524,7 @@ def read_rows(
     types, is_reversal = fields.read("type", absent="other"), columns.pop("is_reversal", False)
     columns["type"] = pc.if_else(is_reversal, "reversal", types)
     fields.compare_currencies()
-    is_opening = fields.openings()
+    is_opening = fields.openings() | is_forward
     if is_opening.any():
         where, amounts = pa.array(is_opening), columns["amount_minor"]
         if "balance" not in fields.cells:
@@ -540,11 +552,15 @@ def read_rows(
     table = compact(columns | {"account": of_ledger.pop("account", columns["account"])}, STATEMENT_ROW)
     for name, values in of_ledger.items():
         table = table.append_column(name, values)
-    return FileRows(table, problems, dates.local, is_opening, otherwise, tuple(joined))
+    of_pages = sorted([*of_pages, *body.lines[is_forward].tolist()])
+    return FileRows(table, problems, dates.local, is_opening, otherwise, tuple(joined), tuple(of_pages))
 
 
-def _body_of(file: RecognisedFile) -> tuple[Body, list[int]]:
-    """The rows below the header, and the numbers of the lines with only a narrative, which are joined to rows above."""
+def _body_of(file: RecognisedFile, currency: str, *, is_paged: bool) -> tuple[Body, list[int], list[int]]:
+    """The rows below the header, the numbers of the lines with only a narrative, and those of `_of_pages`.
+
+    Narratives are joined to the rows above them. If `is_paged`, the lines of `_of_pages` are left out, else they stay.
+    """
     places, layout = file.places, file.layout
     body = file.cell_rows.body(file.line, len(file.header))
     # An error of a formula outside of these columns makes no row.
@@ -552,13 +568,49 @@ def _body_of(file: RecognisedFile) -> tuple[Body, list[int]]:
     for place in np.flatnonzero(is_stray).tolist():
         is_stray[place] = all(cell == "" or error_in(cell) for cell in body.row(place))
     body = body.only(~is_stray)
+    is_of_page = _of_pages(file, body) & is_paged
+    of_pages, body = body.lines[is_of_page].tolist(), body.only(~is_of_page)
     ends = tuple(map(heading_key, (*layout.footers, *layout.openings)))
     if layout.sections:
         moves = [places[name] for name in ("amount", "debit", "credit") if name in places]
         body = _of_sections(body, moves, ends, {*map(heading_key, layout.accounts)})
     if "description" not in places:
-        return body, []
-    return _continued(body, places["description"], ends)
+        return body, [], of_pages
+    is_forward = _forwards(file, body, currency) & is_paged
+    return *_continued(body, places["description"], ends, is_forward), of_pages
+
+
+def _of_pages(file: RecognisedFile, body: Body) -> Mask:
+    """A mask of the lines with nothing but a page number, and of those that equal the header cell by cell."""
+    amounts = Amounts(file.layout.decimal, file.layout.thousands)
+    money = [file.places[name] for name in AMOUNTS if name in file.places]
+    is_header = all_hold(column.has(cell) for column, cell in zip(body.columns, file.header, strict=True))
+    # A row has an amount, even if the headings are numbers.
+    is_header &= not any(isinstance(amounts.styled(file.header[place]), AmountCell) for place in money)
+    is_header[[*body.odd]] = False
+    is_number = all_hold(body.columns[place].where_blank() for place in money)
+    bare = np.flatnonzero(is_number)
+    columns = [column.only(bare).thinned() for column in body.columns]
+    hits = [column.where(lambda cell: re.search(PAGE, text_of(cell)) is not None, PAGE) for column in columns]
+    is_number[bare] = np.any(hits, axis=0)
+    for place in np.flatnonzero(is_number).tolist():
+        is_number[place] = sum(text_of(cell).strip() != "" for cell in body.row(place)) == 1
+    return is_header | is_number
+
+
+def _forwards(file: RecognisedFile, body: Body, currency: str) -> Mask:
+    """A mask of the rows with words such as `Carried forward` in place of a day, and with no amount but a balance."""
+    amounts = readers_of(file.layout, currency)["amounts"]
+    days, width = body.columns[file.places["moment"]], len(file.header)
+    money = [(name, body.columns[file.places[name]]) for name in AMOUNTS if name in file.places]
+    if days.kind == "moment":
+        return np.zeros(len(body.lines), bool)
+    is_forward = days.where(lambda cell: isinstance(cell, str) and bool(OPENING.match(cell)), "^[^0-9A-Za-z]*[A-Za-z]")
+    for place in np.flatnonzero(is_forward).tolist():
+        read = {name: amounts.read(column.row(place)) for name, column in money}
+        is_balance = not isinstance(read.pop("balance", None), Wrong) and {*read.values()} <= {None, 0}
+        is_forward[place] = is_balance and not any(text_of(cell).strip() for cell in body.row(place)[width:])
+    return is_forward
 
 
 def _of_sections(body: Body, moves: Iterable[int], ends: tuple[str, ...], accounts: Container[str]) -> Body:
@@ -579,27 +631,29 @@ def _of_sections(body: Body, moves: Iterable[int], ends: tuple[str, ...], accoun
     return Body(body.lines, [account, *others], body.odd).only(is_row[1:] & is_moved)
 
 
-def _continued(body: Body, narrative: int, ends: tuple[str, ...]) -> tuple[Body, list[int]]:
+def _continued(body: Body, narrative: int, ends: tuple[str, ...], is_forward: Mask) -> tuple[Body, list[int]]:
     """Joins each line with only a narrative to the row above it, as statements copied from a PDF require.
 
     `narrative` is the index of the column of narratives. A line that begins with one of `ends`, in the form of
-    `heading_key`, is a total or a balance, and is not joined. Returns the body, and the numbers of the joined lines.
+    `heading_key`, is a total or a balance, and is not joined; nothing is joined to the rows `is_forward`, see
+    `_forwards`. Returns the body, and the numbers of the joined lines.
     """
     others = [column for place, column in enumerate(body.columns) if place != narrative]
     is_joined = all_hold(column.where_blank() for column in others) if others else np.zeros(len(body.lines), bool)
-    column, odd, above = body.columns[narrative], dict(body.odd), -1
+    column, odd = body.columns[narrative], dict(body.odd)
     narratives: dict[int, str] = {}
     for place in np.flatnonzero(is_joined).tolist():
         cells = body.row(place)
         text = text_of(column.row(place)).strip()
         is_alone = all(nth == narrative or not text_of(cell).strip() for nth, cell in enumerate(cells))
-        is_joined[place] = place and is_alone and text and not heading_key(text).startswith(ends)
-        if not is_joined[place]:
-            continue
-        above = above if place and is_joined[place - 1] else place - 1
-        narratives[above] = f"{narratives.get(above, text_of(column.row(above)).strip())} {text}".strip()
-        if above in odd:
-            odd[above] = [*odd[above], *[""] * (narrative + 1 - len(odd[above]))]
+        is_joined[place] = is_alone and text and not heading_key(text).startswith(ends)
+    above = np.maximum.accumulate(np.where(is_joined | is_forward, -1, np.arange(len(is_joined))))
+    is_joined &= above >= 0
+    for row, place in zip(above[is_joined].tolist(), np.flatnonzero(is_joined).tolist(), strict=True):
+        text = text_of(column.row(place)).strip()
+        narratives[row] = f"{narratives.get(row, text_of(column.row(row)).strip())} {text}".strip()
+        if row in odd:
+            odd[row] = [*odd[row], *[""] * (narrative + 1 - len(odd[row]))]
     if not narratives:
         return body, []
     odd = {place: cells for place, cells in odd.items() if len(cells) != len(body.columns)}

@@ -455,6 +455,8 @@ OPENING: Final = re.compile(
 
 Opening Balance Equity and the like are accounts.
 """
+PAGE: Final = r"(?i)^\W*(?:page|seite|p[aá]gina|ukurasa)\W*[0-9]+(?:\s*(?:of|von|de|sur|ya|/)\s*[0-9]+)?\W*$"
+"""A pattern that matches a page number, such as `Page 2 of 3`, and nothing else in the text."""
 TOTAL: Final = re.compile(r"\W*(?:sub-?)?(?:grand )?(?:totals?|totaux|totais|summen?|gesamt|jumla)\b", re.IGNORECASE)
 _LABELS: Final = {
     "currency": "currency, ccy, account currency",

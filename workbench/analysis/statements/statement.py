@@ -58,6 +58,8 @@ class Statement(Tabular):
     """The lines with only a narrative, which was added to the row above."""
     repeated: tuple[int, ...] = ()
     """The lines that repeat the row above, with its balance; they were left out."""
+    of_pages: tuple[int, ...] = ()
+    """The lines of page numbers, repeated headers and balances carried forward; they were left out."""
     layout_sha256: str | None = None
     match: MatchRules = ()
     """The rules by which the rows are matched; empty if the layout declares none."""
@@ -93,10 +95,16 @@ class Statement(Tabular):
 
     @property
     def remarks(self) -> list[str]:
-        """Sentences on lines that are no rows of their own: those joined to the row above, and those that repeat it."""
+        """Sentences on lines that are no rows of their own, such as those joined to the row above."""
+        of_pages = "to a page: page numbers, repeated headers and balances carried forward are no rows."
         kinds = (
             (self.joined, ("has", "have"), "a narrative alone: it was added to the row above."),
             (self.repeated, ("repeats", "repeat"), "the row above, the balance too: such a row counts once."),
+            (
+                self.of_pages,
+                ("belongs", "belong"),
+                of_pages,
+            ),
         )
         sentences = []
         for lines, (has, have), text in kinds:
@@ -276,7 +284,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     file = recognised(source, tried_layouts(layout, layouts), named=layout is not None)
     preamble, closing_line, account, whole_currency = declared(file, account, currency)
     formats = [date_format] if date_format else file.layout.dates
-    rows, _, local, is_opening, otherwise, joined = read_rows(file, formats, whole_currency, key, account)
+    rows, _, local, is_opening, otherwise, joined, of_pages = read_rows(file, formats, whole_currency, key, account)
     repeated: tuple[int, ...] = ()
     currencies = sorted(rows["currency"].unique().drop_null().to_pylist())
     if (currency or preamble.currency) and currencies and whole_currency not in currencies:
@@ -318,6 +326,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
         followed=int((balance.is_compared & ~is_opening).sum()),
         joined=joined,
         repeated=repeated,
+        of_pages=of_pages,
         layout_sha256=file.layout.sha256,
         match=file.layout.match,
     )
