@@ -123,7 +123,7 @@ def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: i
 def _rows_in(file: IO[bytes], delimiter: str, after: int) -> tuple[Whole, int, bool]:
     """The line numbers of the rows after line `after`, without empty rows; and the byte at which the first row begins.
 
-    The third value is True if a cell has a line break. Raises csv.Error: Arrow may not read the file as the csv module.
+    The third value is True if a cell has a line break. Raises csv.Error: only the csv module can read the file.
     """
     begins = len(codecs.BOM_UTF8) * (file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8)
     file.seek(begins)

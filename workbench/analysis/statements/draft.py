@@ -298,7 +298,7 @@ def _columns(draft: Draft) -> tuple[dict[str, str], bool | None]:
         if side in empty and side not in columns:
             columns[side] = empty[side]
             sample.money[empty[side]] = MoneyColumn.from_cells(sample.column("").values(), draft.amounts)
-    proven = _prove(draft)
+    proven = _prove_balance(draft)
     _one_of_two(draft)
     scores = {heading: _scores(sample, heading) for heading in file.filled}
     for name, instead in _BY_CELLS.items():
@@ -346,7 +346,7 @@ def _accounts(draft: Draft) -> None:
         draft.proofs |= {f"accounts.{text}": _MEANINGS["account"][1][0] for text in named}
 
 
-def _prove(draft: Draft) -> tuple[dict[str, str], bool | None]:
+def _prove_balance(draft: Draft) -> tuple[dict[str, str], bool | None]:
     """Replaces in `draft` the columns of money that headings suggest by those that the balance proves; adds doubts.
 
     Returns word → the direction that it means, and True if the newest row comes first, None if no order is proven.
@@ -392,7 +392,7 @@ def _prove(draft: Draft) -> tuple[dict[str, str], bool | None]:
 
 
 _OF_BALANCE: Final = ("amount", "debit", "credit", "direction", "from", "to", "balance", "side")
-"""The fields whose columns `_prove` replaces by those that the balance proves."""
+"""The fields whose columns `_prove_balance` replaces by those that the balance proves."""
 
 
 def _one_of_two(draft: Draft) -> None:

@@ -253,7 +253,7 @@ class Layout:
         return [self.columns[name] for name in AMOUNTS if name in self.columns]
 
     def lacking(self, present: Container[str]) -> list[str]:
-        """The required headings, as the layout writes them, that are not in `present`, in the form of `heading_key`."""
+        """The required headings that are not in `present`, which has headings in the form of `heading_key`."""
         required = {name: key for name, key in self.keys.items() if name not in self.optional}
         return [self.columns[name] for name, key in required.items() if key not in present]
 
@@ -437,7 +437,7 @@ TYPE_PARTS: Final = (
     ("payout", "payout|disburs|b2c|withdraw|salary|bulk"), ("transfer", "sweep|settle|transfer|organi[sz]ation"),
     ("payment", "pay|collect|purchase|deposit|buy goods|c2b|cash ?in|sale"),
 )  # fmt: skip
-"""(type, pattern of the words that mean it); the first matching pattern decides."""
+"""Pairs of a type and a pattern of the words that mean it; the first matching pattern decides."""
 CHARGE: Final = r"(?i)\b(?:fees?|charges?|commissions?|levy|excise|maintenance)\b"
 """A pattern that matches in the narrative of a bank's charge."""
 INTEREST: Final = r"(?i)\binterest\b"

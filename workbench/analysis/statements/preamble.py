@@ -23,7 +23,7 @@ from workbench.domain.money import ISO_4217
 from workbench.errors import StatementRefused
 
 _ENDS: Final = {"first": 0, "last": -1}
-"""Field → which day it is of those in a value with both days of the period."""
+"""Field → the index of its day in a value with both days of the period."""
 _LACKING: Final = "Pass {0}='…', or write {0} = \"…\" above [columns] in its layout: a draft has the line as `# ? {0}`."
 _WANTED: Final = {"currency": "a currency's code", "opening": "an amount", "closing": "an amount"}
 
