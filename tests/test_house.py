@@ -25,8 +25,7 @@ OF_A_MACHINE = re.compile(r"/(?:home|Users|root|tmp)/[\w.-]+/|[A-Z]:\\\\Users")
 INEXACT = re.compile(r"\b(?:REAL|FLOAT|DOUBLE|NUMERIC|DECIMAL)\b", re.IGNORECASE)
 NAMESAKES = {
     "a schema of /openapi.json, named as the interface names it": (
-        "Amount Balance Charge Code Delivery Event Event EventData Input Message Payment Payment "
-        "PaymentIntent Payout Refund"
+        "Amount Code Event Event EventData Found Input Payment Payment Rows"
     ),
     "a command, named after the function that it runs": (
         "certify docs fit gaps openapi reconcile serve simulate simulate"
@@ -34,8 +33,8 @@ NAMESAKES = {
     "a name that users import or call": "Money table verify",
     "the name by which IPython calls an extension": "load_ipython_extension",
     "not renamed yet": (
-        "Check Column Engine Events Exam Exchange Found Item Ledger Result Row Rows Run Source Table accounts "
-        "bare by_account check checked cut day_of listed nets number_in page refused rows_named rows_of "
+        "Check Column Engine Exam Exchange Item Ledger Result Row Run Table accounts "
+        "bare by_account check checked cut day_of listed nets page refused rows_of "
         "settle shown text write write"
     ),
 }
@@ -67,7 +66,7 @@ EMPTY_NAMES_STAY = {
         "analysis/statements/own_ledger.py:further analysis/statements/own_ledger.py:told "
         "analysis/statements/preamble.py:told analysis/statements/statement.py:told "
         "analysis/statements/writing.py:told certify/__init__.py:each cli.py:each "
-        "domain/wire/keys_and_events.py:each sandbox/asgi.py:told sandbox/openapi/markdown.py:told "
+        "sandbox/asgi.py:told sandbox/openapi/markdown.py:told "
         "sandbox/openapi/pages.py:alone sandbox/store/rows.py:each sandbox/store/transaction.py:each"
     ),
 }
