@@ -24,18 +24,16 @@ LOOKS_LIKE_A_KEY = re.compile(r"[sp]k_(?:test|live)_[0-9A-Za-z]{16,}|whsec_[A-Za
 OF_A_MACHINE = re.compile(r"/(?:home|Users|root|tmp)/[\w.-]+/|[A-Z]:\\\\Users")
 INEXACT = re.compile(r"\b(?:REAL|FLOAT|DOUBLE|NUMERIC|DECIMAL)\b", re.IGNORECASE)
 NAMESAKES = {
-    "a schema of /openapi.json, named as the interface names it": (
-        "Amount Code Event Event EventData Found Input Payment Payment Rows"
-    ),
+    "a schema of /openapi.json, named as the interface names it": ("Code Event Event EventData Input Payment Payment"),
     "a command, named after the function that it runs": (
         "certify docs fit gaps openapi reconcile serve simulate simulate"
     ),
-    "a name that users import or call": "Money table verify",
+    "a name that users import or call": "table verify",
     "the name by which IPython calls an extension": "load_ipython_extension",
     "not renamed yet": (
-        "Check Column Engine Exam Exchange Item Ledger Result Row Run Table accounts "
-        "bare by_account check checked cut day_of listed nets page refused rows_of "
-        "settle shown text write write"
+        "Engine Exam Exchange Item Result Row Run Table accounts "
+        "bare by_account check checked day_of listed nets page rows_of "
+        "settle text write write"
     ),
 }
 """Reason → names that stand in a second module; a name that stands in a third, too, is here twice."""
@@ -60,12 +58,7 @@ EMPTY_NAMES_STAY = {
         "analysis/report/captions.py:further analysis/report/outputs.py:further "
         "analysis/report/outputs.py:told analysis/report/page.py:further analysis/report/page.py:told "
         "analysis/report/totals.py:told analysis/simulate/__init__.py:each analysis/simulate/__init__.py:here "
-        "analysis/statements/checking.py:told analysis/statements/columns.py:told "
-        "analysis/statements/dates.py:told analysis/statements/draft.py:told "
-        "analysis/statements/fields.py:further analysis/statements/fields.py:told "
-        "analysis/statements/own_ledger.py:further analysis/statements/own_ledger.py:told "
-        "analysis/statements/preamble.py:told analysis/statements/statement.py:told "
-        "analysis/statements/writing.py:told certify/__init__.py:each cli.py:each "
+        "certify/__init__.py:each cli.py:each "
         "sandbox/asgi.py:told sandbox/openapi/markdown.py:told "
         "sandbox/openapi/pages.py:alone sandbox/store/rows.py:each sandbox/store/transaction.py:each"
     ),
