@@ -247,8 +247,8 @@ class _Connection(asyncio.Protocol):
 
     def _refuse_head(self) -> None:
         if self._headers and len(self._target) <= _MAX_HEAD_BYTES:
-            what = f"The headers are over {_MAX_HEADERS}, or the head over {_MAX_HEAD_BYTES} bytes."
-            self._refuse(HeadTooLarge(what))
+            message = f"The headers are over {_MAX_HEADERS}, or the head over {_MAX_HEAD_BYTES} bytes."
+            self._refuse(HeadTooLarge(message))
         else:
             self._refuse(TargetTooLong(f"The request's first line is over {_MAX_HEAD_BYTES} bytes."))
 
@@ -269,9 +269,9 @@ class _Connection(asyncio.Protocol):
         """Refuses a late body; closes a connection that stays idle or does not read its responses."""
         if now_s < self.until_s or (self._waiting and not self._unread):
             return
-        if (left := self._transport.get_write_buffer_size()) < self._unread:
+        if (unread := self._transport.get_write_buffer_size()) < self._unread:
             # The other end reads, however slowly.
-            self._unread = left
+            self._unread = unread
             self._set_deadline(BODY_S)
         elif self._unread or self._transport.is_closing():
             self._transport.abort()
@@ -344,7 +344,7 @@ class ConnectionServer:
         self.connections: set[_Connection] = set()
         self.streams: dict[_Connection, Arrived] = {}
         """Connection of a stream → the request for the next changes."""
-        self._seen: tuple[float, ...] = ()
+        self._seen_state: tuple[float, ...] = ()
         self.is_ending = False
         self._sweep()
 
@@ -366,13 +366,13 @@ class ConnectionServer:
         self._is_woken = False
         self._reads = self._handle_batch(self._reads, reads_only=True) if self._reads else []
         batch = [self._commands.popleft() for _ in range(min(len(self._commands), _MOST_TOGETHER))]
-        left = self._handle_batch(batch, reads_only=False)
-        self._commands.extendleft(reversed(left))
-        while left and self._commands and time.monotonic() - self._commands[0].since_s > BUSY_S:
+        postponed = self._handle_batch(batch, reads_only=False)
+        self._commands.extendleft(reversed(postponed))
+        while postponed and self._commands and time.monotonic() - self._commands[0].since_s > BUSY_S:
             locked = ServiceUnavailable("Another program has the sandbox's store locked.", code="storage_locked")
             self._send(self._commands.popleft(), self._app.unreadable(locked))
         if self._reads or self._commands:
-            self._wake(_AGAIN_S if self._reads or left else 0)
+            self._wake(_AGAIN_S if self._reads or postponed else 0)
 
     def _handle_batch(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Exchange]:
         """Handles these requests; returns those that cannot begin while another process or thread holds the store.
@@ -451,7 +451,7 @@ class ConnectionServer:
         is_more = self.streams.pop(connection, None) is not None
         if answer.status == HTTPStatus.OK and connection in self.connections:
             answer, self.streams[connection], has_more = _streamed(arrived, answer)
-            self._seen = () if has_more else self._seen
+            self._seen_state = () if has_more else self._seen_state
         elif is_more:
             answer = Answer(answer.status, [], b"")
         connection.send(answer, is_more=is_more)
@@ -470,8 +470,8 @@ class ConnectionServer:
         now_s, self.date = time.monotonic(), formatdate(usegmt=True)
         for connection in tuple(self.connections):
             connection.give_up(now_s)
-        if self.streams and (seen := (*self._engine.store.version(), now_s // _COMMENT_S)) != self._seen:
-            self._seen = seen
+        if self.streams and (state := (*self._engine.store.version(), now_s // _COMMENT_S)) != self._seen_state:
+            self._seen_state = state
             for connection, arrived in self.streams.items():
                 connection.ask_again(arrived)
 
@@ -515,12 +515,12 @@ class ConnectionServer:
         await asyncio.sleep(_GRACE_S)
         # Clients in the backlog would be reset when the port closes: the backlog takes no more, and is emptied here.
         bound.listen(0)
-        taken = list[socket.socket]()
+        accepted_sockets = list[socket.socket]()
         with suppress(OSError):  # nobody is left
             while True:
-                taken.append(bound.accept()[0])
+                accepted_sockets.append(bound.accept()[0])
         listening.close()
-        for accepted in taken:
+        for accepted in accepted_sockets:
             await self.loop.connect_accepted_socket(partial(_Connection, self), accepted)
         await asyncio.sleep(_GRACE_S)
         until_s = time.monotonic() + _STOP_S
@@ -551,8 +551,8 @@ def _streamed(arrived: Arrived, answer: Answer) -> tuple[Answer, Arrived, bool]:
     page = msgspec.json.decode(answer.body, type=Changes)
     headers = [header for header in answer.headers if header[0] not in {"content-type", "content-length"}]
     headers += [("content-type", _EVENTS), ("cache-control", "no-store")]
-    rest = msgspec.structs.replace(arrived, headers={**arrived.headers, _LAST: str(page.last_seq)})
-    return Answer(answer.status, headers, page.as_events()), rest, page.has_more
+    next_request = msgspec.structs.replace(arrived, headers={**arrived.headers, _LAST: str(page.last_seq)})
+    return Answer(answer.status, headers, page.as_events()), next_request, page.has_more
 
 
 def _failure_answer(error: Exception) -> Answer:

@@ -46,10 +46,10 @@ them, also in an ASGI application's own thread.
 def _clear_and_pay(tx: Transaction, ref: str) -> None:
     moved = balances.clear_and_sweep(tx)
     paid = balances.pay_payouts_due(tx)
-    asked = balances.request_daily_payouts(tx)
+    requested = balances.request_daily_payouts(tx)
     # If anything was done this night, the next night is scheduled too: it credits the swept money.
     tx.unschedule(ref)
-    if moved or paid or asked:
+    if moved or paid or requested:
         balances.expect_clearing(tx)
 
 
@@ -182,9 +182,9 @@ class Driver:
         self._done += 1
         if time.monotonic() >= self._report_s:
             self._report_s = time.monotonic() + _REPORT_EVERY_S
-            left = tx.jobs.count([Condition("due_ms <= ?", (until_ms or tx.now_ms,))])
+            due = tx.jobs.count([Condition("due_ms <= ?", (until_ms or tx.now_ms,))])
             clock = f"the clock is at {rfc3339(tx.now_ms)}" + (f" of {rfc3339(until_ms)}" if until_ms else "")
-            self._lines.append(f"{self._done:,} jobs done, {left:,} due; {clock}")
+            self._lines.append(f"{self._done:,} jobs done, {due:,} due; {clock}")
 
     def _tell(self, tx: Transaction, delivery_id: str, result: str) -> None:
         if self._speaker:
@@ -212,7 +212,7 @@ class Driver:
                 with self._command() as tx:
                     job, sending = self._next(tx, until_ms)
                 continue
-            reply = _sent(self._outbound, sending)
+            reply = _reply_to(self._outbound, sending)
             somebody_waits = until_ms is None and self._lock.is_wanted()
             with self._command() as tx:
                 self._guarded(tx, sending.job, partial(self._recorded, tx, sending, reply), until_ms)
@@ -333,7 +333,7 @@ class Driver:
             return None
 
 
-def _sent(outbound: Outbound, sending: Sending) -> Reply:
+def _reply_to(outbound: Outbound, sending: Sending) -> Reply:
     """Send an attempt's message and return the reply."""
     url, headers, body, timeout_s = sending.url, sending.headers, sending.body, sending.timeout_s
     return outbound.send(url, headers, body, timeout_s, by_sandbox_clock=sending.by_sandbox_clock)
@@ -390,7 +390,7 @@ class Dispatch:
             return
 
     def _send(self, sending: Sending) -> None:
-        self._done.put((sending, _sent(self._outbound, sending)))
+        self._done.put((sending, _reply_to(self._outbound, sending)))
 
 
 class DriverLock:
@@ -406,7 +406,7 @@ class DriverLock:
 
     def take(self) -> bool:
         """Takes the lock if nobody holds it or waits for it; otherwise returns False."""
-        if not self._taken(0):
+        if not self._acquire(0):
             return False
         if self.is_wanted():
             self.give_back()
@@ -419,7 +419,7 @@ class DriverLock:
         if not self._next.take(patience_s):
             return False
         try:
-            return self._taken(max(0.0, until - time.monotonic()))
+            return self._acquire(max(0.0, until - time.monotonic()))
         finally:
             self._next.free()
 
@@ -455,7 +455,7 @@ class DriverLock:
         """True if the caller runs on behalf of the lock's holder, in any thread."""
         return self._holder in _DRIVES.get()
 
-    def _taken(self, patience_s: float) -> bool:
+    def _acquire(self, patience_s: float) -> bool:
         # Once the lock is taken, its holder is noted with no call in between: Ctrl-C comes only at a call.
         holder = object()
         _DRIVES.set((*_DRIVES.get(), holder))

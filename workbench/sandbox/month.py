@@ -39,8 +39,8 @@ def run_commands(driver: Driver, request: Request) -> Request:
 
     def planned(tx: Transaction) -> Iterator[Command]:
         caller = caller_of(tx, request, controls.SIMULATE)
-        left = body.commands[controls.simulate(tx, caller, body).done :]
-        return ((command.at_ms, partial(_do, caller, command, controls.counter_of(body))) for command in left)
+        remaining = body.commands[controls.run_simulation(tx, caller, body).done :]
+        return ((command.at_ms, partial(_do, caller, command, controls.counter_of(body))) for command in remaining)
 
     driver.do_all(planned, _SLICE_S)
     return msgspec.structs.replace(request, body=to_json({**msgspec.structs.asdict(body), "commands": []}))

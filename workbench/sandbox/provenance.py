@@ -154,12 +154,12 @@ def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
 
 def _by_row(row: TraceRow) -> Iterator[tuple[str, str]]:
     """Yields (name of a register row, call or webhook that relied on it) for each register row that `row` shows."""
-    own, fault, body, asked = _operation(row.what), "", "", False
+    own, fault, body, by_scenario = _operation(row.what), "", "", False
     if row.kind == CALL:
         request, response = row.detail["request"], row.detail["response"]
-        asked, body = any(name.lower() == "sandbox-scenario" for name in request["headers"]), response["body"]
-        said = response["headers"].get("Sandbox-Provenance", "")
-        yield from ((name, own) for name in said.partition('gaps="')[2].rstrip('"').split())
+        by_scenario, body = any(name.lower() == "sandbox-scenario" for name in request["headers"]), response["body"]
+        header = response["headers"].get("Sandbox-Provenance", "")
+        yield from ((name, own) for name in header.partition('gaps="')[2].rstrip('"').split())
     elif row.kind == WEBHOOK:
         own, fault, body = f"webhook {row.what}", row.detail["fault"] or "", row.detail["body"]
         if about := ABOUT.get(row.what.partition(".")[0]):
@@ -169,7 +169,7 @@ def _by_row(row: TraceRow) -> Iterator[tuple[str, str]]:
         pattern, called = gap.happens
         if pattern and re.match(pattern, shown):
             yield gap.name, called or own
-    if asked or any(code in body for code in _OPERATOR_CODES):
+    if by_scenario or any(code in body for code in _OPERATOR_CODES):
         yield from ((name, own) for name in TRIGGERED)
 
 

@@ -48,9 +48,9 @@ def clear_and_sweep(tx: Transaction) -> bool:
             moved |= _move(tx, "sweep_credited", "swept", swept, words, reference=credit, operator=operator)
         moved |= _clear_currency(tx, currency)
         for operator in EVERY_OPERATOR:
-            held = Money(_balance_before_today(tx, ledger.FLOAT, currency, operator=operator), currency)
+            received = Money(_balance_before_today(tx, ledger.FLOAT, currency, operator=operator), currency)
             words, sweep = f"swept from {operator} to the bank", reference("sweep", tx.now_ms, operator=operator)
-            moved |= _move(tx, "swept", "swept", held, words, reference=sweep, operator=operator)
+            moved |= _move(tx, "swept", "swept", received, words, reference=sweep, operator=operator)
     return moved
 
 
@@ -165,14 +165,14 @@ def _request_payout(tx: Transaction, caller: Caller, money: Money, **more: objec
 
 def request_daily_payouts(tx: Transaction) -> bool:
     """Requests a payout of all available money if the register pays out daily; True if any was available."""
-    asked = False
+    requested = False
     for account in tx.accounts.all(order="id") if tx.gaps.payouts == "daily" else ():
         for currency in currencies(tx):
             available = balance_of(tx, ledger.MERCHANT_AVAILABLE, currency, merchant=account.id)
             if available > 0:
                 _request_payout(tx, service.NOBODY._replace(account=account.id), Money(available, currency))
-                asked = True
-    return asked
+                requested = True
+    return requested
 
 
 def balance(tx: Transaction, caller: Caller) -> wire.Balance:
@@ -316,8 +316,8 @@ def paid_already(tx: Transaction, sums: Iterable[Late]) -> tuple[str, ...]:
 
 def list_suspense(tx: Transaction, caller: Caller, *, query: SuspenseQuery) -> Rows[Suspense]:
     """GET /sandbox/suspense: late money of the merchant's customers, oldest first; optionally only in one state."""
-    asked = () if query.status is None else (query.status,)
-    service.check_known(asked, LATE_STATES, "is no state of late money; they are", param="status")
+    statuses = () if query.status is None else (query.status,)
+    service.check_known(statuses, LATE_STATES, "is no state of late money; they are", param="status")
     return Rows([late.view for late in _of_merchant(tx, caller) if query.status in {None, late.status}])
 
 

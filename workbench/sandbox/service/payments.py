@@ -105,8 +105,8 @@ def in_units(money: Money, gaps: Gaps) -> int | Decimal:
 
     An amount that is no whole number of this unit is a decimal in major units.
     """
-    whole, rest = divmod(money.amount_minor, payments.unit_minor(gaps, money.currency))
-    return money.major if rest else whole
+    whole, remainder = divmod(money.amount_minor, payments.unit_minor(gaps, money.currency))
+    return money.major if remainder else whole
 
 
 def _shown_operator(identifier: str, gaps: Gaps) -> str:
@@ -164,13 +164,13 @@ def confirm_intent(
     if body.client_secret is None and tx.gaps.client_secret_on_confirm == "always":
         raise InvalidRequest("client_secret is required.", code="parameter_missing", param="client_secret")
     _check_client_secret(tx, caller, intent, body.client_secret)
-    asked, phone, warnings = service.read_method(tx.gaps, body.payment_method)
+    operator, phone, warnings = service.read_method(tx.gaps, body.payment_method)
     status = _checked_status(tx, intent, "confirm")
     late = _late_money(tx, intent.id)
     warnings += balances.paid_already(tx, late) if late else ()
     money, columns = Money(intent.amount_minor, intent.currency), {"payment_intent": intent.id, "warnings": warnings}
-    charge, session = _begin(tx, caller, asked, phone, money, intent.description, **columns)
-    attempt = {"phone": phone.e164, "provider": asked.id, "latest_charge": charge.id, "warnings": warnings}
+    charge, session = _begin(tx, caller, operator, phone, money, intent.description, **columns)
+    attempt = {"phone": phone.e164, "provider": operator.id, "latest_charge": charge.id, "warnings": warnings}
     changes = {"status": status, "failure_code": None, **attempt}
     shown = _change_intent(tx, caller.cause, intent, "payment_intent.requires_action", late, session, **changes)
     _let_act(tx, session)
@@ -227,15 +227,15 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
         every.read(service.read_currency, tx.gaps, body.currency, str.lower)
         money = every.read(service.charge_money, tx.gaps, body.amount, service.currency_or_kwacha(body.currency))
         every.check_type(body.type, "type")
-        asked = every.read(operator_named, body.channel, param="channel", zed=tx.gaps.zed_mobile)
+        operator = every.read(operator_named, body.channel, param="channel", zed=tx.gaps.zed_mobile)
         phone = every.read(service.read_phone, tx.gaps, body.phone)
         has_all = body.reference is not None or tx.gaps.required_fields != "with_reference"
         every.check(has_all, "reference is required.", code="parameter_missing", param="reference")
-    warnings = service.warnings_of(tx.gaps, asked, phone, "channel")
+    warnings = service.warnings_of(tx.gaps, operator, phone, "channel")
     before_minor = tx.latest_amounts(caller.account, money.currency, payments.USUAL_OF)
     warnings += service.amount_warning(tx.gaps, money, before_minor)
     columns = {"reference": body.reference, "metadata": body.metadata, "warnings": warnings}
-    charge, session = _begin(tx, caller, asked, phone, money, body.reference, **columns)
+    charge, session = _begin(tx, caller, operator, phone, money, body.reference, **columns)
     if tx.gaps.charge_wait == "answered":
         act(tx, caller.cause, session)
         charge = tx.charges[charge.id]
@@ -251,16 +251,16 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
 
 
 def _begin(
-    tx: Transaction, caller: Caller, asked: Operator, phone: Msisdn, money: Money, words: str | None, **columns: object
+    tx: Transaction, caller: Caller, channel: Operator, phone: Msisdn, money: Money, text: str | None, **columns: object
 ) -> tuple[Charge, UssdSession]:
     """Begins an attempt: stores the charge, holds its amount, sends the prompt, and schedules the prompt's time-out.
 
-    `asked` is the operator that the merchant named. The prompt shows `words`; None for no text. `columns` has further
+    `channel` is the operator that the merchant named. The prompt shows `text`; None for no text. `columns` has further
     columns of the charge.
     """
     charge = tx.charges.create(
         account=caller.account,
-        channel=asked.id,
+        channel=channel.id,
         provider=phone.operator.id,
         phone=phone.e164,
         amount_minor=money.amount_minor,
@@ -276,7 +276,7 @@ def _begin(
         merchant=caller.name,
         amount_minor=charge.amount_minor,
         currency=charge.currency,
-        reference=words,
+        reference=text,
         tries_left=tx.gaps.pin_attempts,
         expires_ms=tx.now_ms + tx.gaps.prompt_timeout_s * 1000,
         scenario=scenario,
@@ -373,11 +373,11 @@ def enter_pin(tx: Transaction, cause: Cause, session: UssdSession, text: str) ->
     The PIN is not stored. Raises InvalidRequest: its number of digits is not that of the operator's PINs.
     """
     ussd.check_pin(text, operator_of(session.phone).pin_length)
-    given = ussd.judged_pin(session, right=text == scenarios.SANDBOX_PIN, refusal=SCENARIOS[session.scenario].refusal)
-    return press(tx, cause, session, given, shown="•" * len(text))
+    event = ussd.judged_pin(session, right=text == scenarios.SANDBOX_PIN, refusal=SCENARIOS[session.scenario].refusal)
+    return press(tx, cause, session, event, shown="•" * len(text))
 
 
-def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, shown: str | None = None) -> UssdSession:
+def press(tx: Transaction, cause: Cause, session: UssdSession, event: str, *, shown: str | None = None) -> UssdSession:
     """Applies an input to a session, its charge and its intent; returns the changed session.
 
     An input is a PIN that was judged (see `ussd.judged_pin`), `cancel` or `ignore` by the customer, `timeout` by the
@@ -385,9 +385,9 @@ def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, sh
     to hide a PIN; with None it shows the input.
     """
     scenario = SCENARIOS[session.scenario]
-    refused = given == "right_pin_refused" and scenario.refusal
-    session = ussd.after(session, given, reason=payments.FAILURES[refused] if refused else None)
-    _show(tx, session, shown or given)
+    refused = event == "right_pin_refused" and scenario.refusal
+    session = ussd.after(session, event, reason=payments.FAILURES[refused] if refused else None)
+    _show(tx, session, shown or event)
     if session.screen in (*ussd.OPEN, ussd.IGNORED):
         return tx.sessions.put(session)
     session = tx.sessions.put(session, ended_seq=tx.next_seq())
@@ -608,10 +608,10 @@ def send_refund(tx: Transaction, refund_id: str) -> None:
 
 
 def _fail_refund(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
-    asked, words = tx.journal[refund.entry], f"{refund.money} could not be sent back"
-    if tx.journal.reversal_of(asked.id) is None:  # somebody may have reversed it through `/sandbox`
-        mirror = ledger.mirrored(asked.postings)
-        tx.post("refund_failed", mirror, description=words, payment=asked.payment, reverses=asked.id)
+    request_entry, words = tx.journal[refund.entry], f"{refund.money} could not be sent back"
+    if tx.journal.reversal_of(request_entry.id) is None:  # somebody may have reversed it through `/sandbox`
+        mirror = ledger.mirrored(request_entry.postings)
+        tx.post("refund_failed", mirror, description=words, payment=request_entry.payment, reverses=request_entry.id)
     # Money that a clearing took from the merchant for this refund is available again.
     over = -balances.balance_of(tx, ledger.RECEIVABLE, charge.currency, merchant=charge.account)
     if over > 0:
@@ -644,19 +644,19 @@ def _amount_to_refund(tx: Transaction, charge: Charge, body: wire.CreateRefund) 
 
     Raises StateConflict: nothing is left. Raises InvalidRequest: not an amount, or more than is left.
     """
-    currency, left = ISO_4217[charge.currency], charge.amount_minor - charge.refunded_minor
+    currency, left_minor = ISO_4217[charge.currency], charge.amount_minor - charge.refunded_minor
     if body.amount is None:
-        if not left:
+        if not left_minor:
             param = "charge" if body.charge else "payment_intent"
             message = "The charge is refunded in full."
             raise StateConflict(message, code="charge_not_refundable", param=param, current="refunded")
-        return left
+        return left_minor
     if body.charge is None:
         money = money_from_major(body.amount, currency)
     else:
         money = service.whole_units(tx.gaps, body.amount, currency)
-    if money.amount_minor > left:
-        message = f"{Money(left, charge.currency)} of this charge can still be refunded, not {money}."
+    if money.amount_minor > left_minor:
+        message = f"{Money(left_minor, charge.currency)} of this charge can still be refunded, not {money}."
         raise InvalidRequest(message, code="refund_exceeds_charge", param="amount")
     return money.amount_minor
 
@@ -683,11 +683,11 @@ def top_up(tx: Transaction, charge: Charge, amount_minor: int, seq: int) -> None
     First, a sweep that is on its way to the bank is called back; the bank pays in the rest. `seq` is that of the refund
     or late money to pay; the ids of these movements are derived from it.
     """
-    held, on_its_way = (
+    in_float, on_its_way = (
         max(0, balances.balance_of(tx, kind, charge.currency, operator=charge.provider))
         for kind in (ledger.FLOAT, ledger.IN_TRANSIT)
     )
-    short = max(0, amount_minor - held)
+    short = max(0, amount_minor - in_float)
     recalled = min(short, on_its_way)
     if recalled:
         words = f"{Money(recalled, charge.currency)} called back to {charge.provider} on its way to the bank"

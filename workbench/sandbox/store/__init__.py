@@ -149,8 +149,8 @@ class Store:
                 self._open(settings, new_seed)
                 at_fault.pop_all()
         except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged message of SQLite's own is no text
-            what = self.path or "A temporary database"
-            raise self._refused(f"{what} cannot be used as a store: {error}.") from None
+            store = self.path or "A temporary database"
+            raise self._refused(f"{store} cannot be used as a store: {error}.") from None
 
     def close(self) -> None:
         """Closes the file; the last process to close it deletes the files beside it."""
@@ -296,11 +296,11 @@ class Store:
     def _check_settings(self, settings: Settings) -> None:
         """Raises StoreRefused: the settings ask for another seed or first moment than the file's."""
         known = dict(self._connection.execute("SELECT name, value FROM meta"))
-        asked = {"seed": settings.seed, "start_ms": settings.start_ms}
-        for name, said in (("seed", "made with another seed"), ("start_ms", "begun at another moment")):
-            if asked[name] is not None and str(asked[name]) != known.get(name):
-                what = name.removesuffix("_ms")
-                raise self._refused(f"{self.path} was {said}.", hint=f"Leave the {what} out, or name a new file.")
+        requested = {"seed": settings.seed, "start_ms": settings.start_ms}
+        for name, origin in (("seed", "made with another seed"), ("start_ms", "begun at another moment")):
+            if requested[name] is not None and str(requested[name]) != known.get(name):
+                setting = name.removesuffix("_ms")
+                raise self._refused(f"{self.path} was {origin}.", hint=f"Leave the {setting} out, or name a new file.")
 
     def _fill(self, settings: Settings, new_seed: Callable[[], str]) -> None:
         connection = self._connection

@@ -195,13 +195,13 @@ class Journal:
         tampered with, the accounts whose balances differ from their postings, or the damage that SQLite finds.
         """
         try:
-            found = self._chain()
+            head = self._chain()
             damage = self._connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
         except sqlite3.DatabaseError as error:
             raise LedgerRefused(f"The store's file is damaged: {error}.", damage=str(error)) from None
         if damage != "ok":
             raise LedgerRefused(f"The store's file is damaged: {damage}.", damage=damage)
-        return found
+        return head
 
     def _chain(self) -> tuple[int, str]:
         head, entries = ledger.GENESIS, self.entries()
