@@ -83,7 +83,7 @@ class Admitted:
         return name in self._names or (name.endswith(".localhost") and _NAME.fullmatch(name) is not None)
 
     def lets(self, handler: object, origin: str) -> TypeGuard[Operation]:
-        """True if `asked` is an operation that a page of `origin` may call and whose response it may read."""
+        """True if `handler` is an operation that pages of `origin` may call, and whose response they may read."""
         return origin in self._origins and isinstance(handler, Operation) and handler.publishable
 
 
@@ -176,8 +176,8 @@ def credential_in(request: Request) -> Credential | None:
 def caller_of(tx: Transaction, request: Request, operation: Operation) -> Caller:
     """The caller of an operation, identified by the request's key or token.
 
-    Raises AuthenticationFailed: no key, a wrong or live key, an expired token, or a scheme that is not taken.
-    Raises PermissionDenied: a publishable key or a token may not call this operation.
+    Raises AuthenticationFailed: no key, a wrong or live key, an expired token, or a scheme of other operations. Raises
+    PermissionDenied: a publishable key or a token may not call this operation.
     """
     credential = credential_in(request)
     if not operation.schemes:

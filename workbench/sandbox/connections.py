@@ -40,10 +40,7 @@ from workbench.sandbox.store.transaction import BUSY_S
 _LOG = logging.getLogger(__name__)
 _TICK_S: Final = 0.05
 _LOOK_S: Final = 0.01
-"""Seconds between two ticks, times the number of open streams; ticks are at most `_TICK_S` apart.
-
-Without streams, ticks are `_TICK_S` apart.
-"""
+"""Seconds between two ticks for each open stream, but at most `_TICK_S`; without streams, it is `_TICK_S`."""
 _COMMENT_S: Final = 15
 """Seconds between comments on an event stream without news; they show both ends that the connection is alive."""
 BODY_S: Final = 10
@@ -140,7 +137,10 @@ class _Connection(asyncio.Protocol):
         self._next()
 
     def eof_received(self) -> bool:
-        """The client sends no more but may read: refuses an incomplete request; closes when all others are answered."""
+        """Refuses an incomplete request, since the client sends no more; closes once all requests have their responses.
+
+        Returns True, so that asyncio keeps the connection open for the client to read.
+        """
         if self._in_head or self._in_body:
             self._refuse_part("The connection ended in the middle of a request's head.")
         self._begin()
@@ -236,7 +236,7 @@ class _Connection(asyncio.Protocol):
         return Arrived(method, target, headers, bytes(self._body), fault)
 
     def _refuse(self, error: ApiError) -> None:
-        """Refuses a request that did not arrive completely, and stops reading: the rest would look like a new one."""
+        """Refuses an incomplete request and stops reading, since its remaining bytes would look like a new request."""
         if not self._ends:
             self._owe(self._arrived(error) if self._in_body else Arrived("", b"", {}, fault=error), _CLOSE)
 
@@ -266,7 +266,7 @@ class _Connection(asyncio.Protocol):
             self._server.take(self._waiting[0])
 
     def give_up(self, now_s: float) -> None:
-        """Refuses a late body; closes a connection that stays idle or does not read its responses."""
+        """If the deadline is over: refuses a late body, closes a connection that is idle or reads no responses."""
         if now_s < self.until_s or (self._waiting and not self._unread):
             return
         if (unread := self._transport.get_write_buffer_size()) < self._unread:
@@ -330,7 +330,7 @@ _Begun = Answer | Callable[[], Answer]
 
 
 class ConnectionServer:
-    """Handles the requests of all connections on the loop's thread, and calls `after_each` after each request."""
+    """Handles the requests of all connections on the loop's thread, and calls `after_each` after each response."""
 
     def __init__(self, engine: Engine, app: Application, after_each: Callable[[], object]) -> None:
         self._engine = engine

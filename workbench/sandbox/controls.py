@@ -287,7 +287,7 @@ def events_of(tx: Transaction, payment: str) -> tuple[str, ...]:
 
 
 def rows_of_payment(tx: Transaction, payment: str, events: Sequence[str]) -> list[TraceRow]:
-    """The trace rows of one payment, in order, including delivery attempts of its events."""
+    """The trace rows of one payment, in order, including delivery attempts of its `events`, given by their ids."""
     charges = _ids(tx.charges.all(payment_intent=payment)) or (payment,)
     sessions = _ids(tx.sessions.all(charge=charges))
     deliveries = _ids(tx.deliveries.all(event=tuple(events)))

@@ -28,13 +28,13 @@ Command = tuple[int, Callable[[Transaction], object]]
 """A moment in milliseconds since 1970, and the function to run at that moment."""
 _SLACK_S = 5
 _LOOK_AGAIN_S = 0.05
-"""Seconds between checks for due jobs while attempts are in flight, and for others that wait for the driver lock."""
+"""Seconds between checks for due jobs while attempts are in flight, and between checks of who waits for the lock."""
 _PUT_OFF_MS = 60_000
 MAX_IN_FLIGHT = 8
 _TOGETHER = 8
 """The most commands of a simulation in one commit; sharing a commit saves a tenth of each command's time."""
 _REPORT_EVERY_S = 1.5
-"""Seconds between progress reports of a long run; each call of a simulated month is shorter and reports by itself."""
+"""Seconds between progress reports of a long run; each call of a simulated month ends before the first."""
 _DRIVES: ContextVar[tuple[object, ...]] = ContextVar("drives", default=())
 """The holders of driver locks on whose behalf the current code runs.
 
@@ -90,9 +90,9 @@ class Driver:
         """Lines to report once their command is committed."""
 
     def run_due(self) -> None:
-        """Runs the jobs that are due now; if there is another driver, leaves them to it and does not wait.
+        """Runs the jobs that are due now; if another thread or process is the driver, leaves them to it.
 
-        A receiver may call the service from another thread while the driver awaits the receiver's response.
+        It never waits for that driver, which may be awaiting the response of a receiver that makes this very call.
         """
         # Checked again after each run: a job that came in a run's last moment is not left behind.
         while clock_mode := self._store.clock_if_due():
@@ -101,7 +101,7 @@ class Driver:
                 return
 
     def advance(self, by_ms: int) -> None:
-        """Move the clock by `by_ms` milliseconds, running every job that falls due on the way.
+        """Moves the clock by `by_ms` milliseconds, running every job that falls due on the way.
 
         Raises StateConflict: the clock is already being advanced, for instance if a webhook's receiver calls this.
         """
@@ -159,7 +159,7 @@ class Driver:
             raise StateConflict("The clock is already being advanced.", code="clock_busy")
 
     def _drive(self, take: Callable[[], bool], run: Callable[[], object]) -> bool:
-        """Calls `run` as the driver; False if `take` does not get the lock, or if this code already has it."""
+        """Calls `run` once `take` has taken the driver lock; False if `take` fails, or if the caller has the lock."""
         if self._lock.is_drivers():
             return False
         # Code that another sandbox's driver runs may call this sandbox.
@@ -223,8 +223,8 @@ class Driver:
     def _next(self, tx: Transaction, until_ms: int | None) -> tuple[Job | None, Sending | None]:
         """Runs the next job; returns it, and the attempt to send if it is a delivery. Both are None if no job is due.
 
-        When no job is due by `until_ms` (None: by now), the clock moves to `until_ms`. Only the driver claims jobs, and
-        here it runs one at a time, so a claimed job was left by a driver that has died.
+        When no job is due by `until_ms` (None: by now), the clock moves to `until_ms`. Only drivers claim jobs,
+        and this one runs its jobs one at a time: so a claimed job was left by a driver that has died.
         """
         job = tx.earliest_job(tx.now_ms if until_ms is None else until_ms, takes_over=True)
         if job is not None:
@@ -334,7 +334,7 @@ class Driver:
 
 
 def _reply_to(outbound: Outbound, sending: Sending) -> Reply:
-    """Send an attempt's message and return the reply."""
+    """Sends an attempt's message and returns the reply."""
     url, headers, body, timeout_s = sending.url, sending.headers, sending.body, sending.timeout_s
     return outbound.send(url, headers, body, timeout_s, by_sandbox_clock=sending.by_sandbox_clock)
 

@@ -57,7 +57,10 @@ _SLOW_S = 10
 
 
 class Engine:
-    """A sandbox with its store. `speaker` writes a log line for each delivery, and for each request that it serves."""
+    """A sandbox with its store. `speaker` writes a log line for each delivery, and for each request over a port.
+
+    With `raise_bugs`, an unexpected exception is raised to the caller in this process; otherwise it is logged.
+    """
 
     def __init__(self, settings: Settings, *, raise_bugs: bool, speaker: Speaker | None = None) -> None:
         self.store = Store(settings, new_seed=lambda: secrets.token_hex(32))
@@ -78,9 +81,9 @@ class Engine:
     def mount(self, url: str, app: object, *, by_sandbox_clock: bool = False) -> None:
         """Routes the webhooks for a URL's host to an application of this process; if `app` is None, delivery fails.
 
-        `app` is a WSGI or ASGI application. `by_sandbox_clock` is for the workbench's own application; a merchant's
-        application uses this machine's clock. Raises TypeError: `app` is neither. Raises ServeRefused: the ASGI
-        application did not start.
+        `app` is a WSGI or ASGI application. With `by_sandbox_clock`, messages carry the time of the sandbox's clock, as
+        the workbench's own application expects; otherwise this machine's. Raises TypeError: `app` is neither. Raises
+        ServeRefused: the ASGI application did not start.
         """
         host = urlsplit(url).hostname or ""
         self._outbound.mount(host, *_post_and_end_of(app))
@@ -105,7 +108,7 @@ class Engine:
         return str(endpoint.secret)
 
     def run_due(self) -> None:
-        """Run the jobs that are due now; a job that cannot be written stays due."""
+        """Runs the jobs that are due now; a job that cannot be written stays due."""
         with suppress(*UNWRITTEN):
             self._driver.run_due()
 
@@ -274,7 +277,7 @@ class Application:
     def _begun(
         self, arrived: Arrived, request: Request, methods: "_Methods", handler: "Operation | Page | None"
     ) -> Response | _Finish:
-        """Runs the operation or makes the page `asked`; if it is None, returns the error for an unknown path or method.
+        """Runs the operation or makes the page `handler`; for None, returns the error for an unknown path or method.
 
         `methods` are the path's methods, which the refusal lists.
         """
@@ -345,9 +348,9 @@ _Paths = Mapping[tuple[str | None, ...], tuple[str, _Methods]]
 
 @cache
 def _paths(gaps: Gaps) -> _Paths:
-    """The routes: path segments, None for a parameter → the parameter's name, and method → operation or page.
+    """The routes with this register: a path's segments → (name of its parameter, method → operation or page).
 
-    The name is empty for a path without a parameter.
+    None stands for the segment of the parameter; the name is empty if the path has none.
     """
     table = (*operations.in_force(gaps), *controls.OPERATIONS)
     rows = [(row.path, row.method, row) for row in table] + [(path, "GET", page) for path, page in PAGES.items()]

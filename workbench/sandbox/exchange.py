@@ -112,7 +112,7 @@ class _Call(msgspec.Struct):
 
     @property
     def uses_quota(self) -> bool:
-        """True if the call counts towards its account's rate limit; untraced calls and the bench's own do not."""
+        """True if the call counts towards its account's rate limit: it is traced, and did not ask to be left out."""
         return self.seq is not None and UNSEEN not in self.request.headers
 
 
@@ -435,7 +435,7 @@ def _key_sent(tx: Transaction, request: Request, operation: Operation) -> str | 
 
 
 def check_version(tx: Transaction, request: Request) -> None:
-    """Raises InvalidRequest: the register requires the header Api-Version, and the request names an unknown version."""
+    """Raises InvalidRequest: the register has the header Api-Version, and the request names an unknown version."""
     version = request.headers.get("Api-Version", API_VERSION)
     if version != API_VERSION and tx.gaps.version_header == "api_version":
         message = f"There is no version {version[:40]!r}; the current one is {API_VERSION}."

@@ -43,7 +43,7 @@ _FAILURES: Final = {4: _ODD, 5: _BAD}
 
 
 def log_fault(message: str, error: BaseException) -> None:
-    """Logs that `what` failed, with the masked traceback of `error`."""
+    """Logs `message`, a clause such as "a request failed", with the masked traceback of `error`."""
     _LOG.error("%s", visible(mask("".join([message, ": ", *traceback.format_exception(error)])), lines=True))
 
 
@@ -107,7 +107,7 @@ class Response(msgspec.Struct, frozen=True):
     is_slow: bool = False
     """True if the scenario `slow` delays the response."""
     relied: tuple[str, ...] = ()
-    """Rows of the register on which this response relied, in addition to those of every response of the operation."""
+    """Rows of the register on which this response relied, but not every response of the operation."""
     make_body: Callable[[], bytes] | None = None
     """Makes the body of a page outside of any transaction, because it takes long; `body` is empty until then."""
 
@@ -183,7 +183,7 @@ class Speaker:
                 os.write(self._descriptor, f"{before}{line}\n".encode())
 
     def request(self, arrived: Arrived, answer: Answer, took_s: float) -> None:
-        """Writes the line about a request; not for an untraced GET or HEAD, or one for a file of the console."""
+        """Writes the line about a request, except for a GET or HEAD that is untraced or for a file of the console."""
         is_unseen = _UNSEEN in arrived.headers or arrived.target.startswith(b"/console/")
         if is_unseen and arrived.method in ("GET", "HEAD"):
             return
@@ -193,9 +193,9 @@ class Speaker:
         self.write(f"{line}  {shown}  {took_s * 1000:.1f} ms  {headers.get('request-id', '')}")
 
     def attempt(self, tx: Transaction, delivery_id: str, result: str) -> str:
-        """The line about a delivery; empty if a reset has deleted the delivery.
+        """Returns the line about an attempt at a delivery; empty if a reset has deleted the delivery.
 
-        `result` is the response's HTTP status, or the reason why no response came; empty if nothing was sent.
+        `result` is the receiver's HTTP status, or the reason why no response came; empty if nothing was sent.
         """
         if (message := tx.message(delivery_id)) is None:
             return ""  # the sandbox was reset meanwhile

@@ -29,9 +29,9 @@ _OPERATIONS: Final = {operation.id: operation for operation in operations.OPERAT
 
 
 def run_commands(driver: Driver, request: Request) -> Request:
-    """Runs the commands of a valid request, and returns the request without commands.
+    """Runs the commands of a valid request to `/sandbox/simulation`, until all are done or half a second is over.
 
-    Handling that request then responds with the number of commands done.
+    Returns the same request without commands: the response to it has the number of commands that are done.
 
     Raises ApiError: a command fails; earlier commands are kept.
     """

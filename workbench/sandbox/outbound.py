@@ -212,7 +212,7 @@ class Outbound:
         self._private = private
 
     def mount(self, host: str, post: Post, end: Callable[[], object]) -> None:
-        """Registers an application of this process, called by `post`, for a host; messages to the host then go there.
+        """Registers an application of this process for a host; messages to the host are then passed to `post`.
 
         `end` shuts the application down. The application that was registered for the host before is shut down.
         """
@@ -231,9 +231,9 @@ class Outbound:
     ) -> Reply:
         """Sends one POST; returns the reply, with a fault if none came within `timeout_s` seconds. Never raises.
 
-        Redirects are not followed. A WSGI application is not interrupted: its late reply is dropped, unless
-        `by_sandbox_clock` is set. If an application raises, the reply is a 500 with the traceback, which the trace and
-        the delivery show; the traceback is logged too.
+        Redirects are not followed. A WSGI application is not interrupted: its late reply is dropped, but counts
+        with `by_sandbox_clock`, since no time passes on that clock. If an application raises, the reply is a 500 with
+        the traceback, which the trace and the delivery show; the traceback is logged too.
         """
         started, headers = time.monotonic(), {**_HEADERS, **headers}
         app = self._apps.get(_host_of(url))
@@ -342,7 +342,7 @@ def _head(url: str, headers: Mapping[str, str], length: int) -> bytes:
 
 
 class _OutgoingConnection(io.RawIOBase):
-    """A connection whose steps must end by `until_s`, in seconds of the monotonic clock; received bytes are a file.
+    """A connection whose steps must end by `until_s`, in seconds of the monotonic clock; `makefile` reads from it.
 
     Each step gets the remaining time: Python applies a timeout to a whole TLS handshake, read or write.
     """

@@ -455,7 +455,7 @@ def _described(shapes: Iterable[Any]) -> tuple[tuple[Schema, ...], dict[str, Sch
 
 
 def _component(name: str) -> str:
-    """The name of a struct's component; that of a list is derived from its rows."""
+    """The component's name for msgspec's name of a struct, such as `ChargeList` for `List_Charge_`."""
     if generic := _GENERIC.fullmatch(name):
         return ("Gap" if generic[2] == _ROWS_OF_ANYTHING else generic[2]) + generic[1]
     return name

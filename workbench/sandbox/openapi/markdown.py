@@ -51,7 +51,7 @@ _NOTE: Final = re.compile(r"(?<=\n\n)<!--.*-->\n\n?|^<!--.*-->\n", re.MULTILINE)
 
 
 def rendered(text: str, link: Link) -> Document:
-    """The text as HTML."""
+    """A text in Markdown as HTML."""
     title, parts, headings = "", list[str](), list[tuple[str, str]]()
     for block in _BLOCK.finditer(text):
         if block["level"] == "#":
@@ -64,7 +64,7 @@ def rendered(text: str, link: Link) -> Document:
 
 
 def in_lines(text: str, width: int, reached_by: Link) -> str:
-    """The text for a terminal: tables in columns, other lines wrapped to `width` characters, code unchanged.
+    """A text in Markdown for a terminal: tables in columns, other lines wrapped to `width` characters, code unchanged.
 
     A link is its text, followed by what `reached_by` returns for its target, unless that is None. A picture is its
     description, and comments are omitted.

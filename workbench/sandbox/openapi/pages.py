@@ -60,7 +60,7 @@ ONCE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 
 
 def entrance(request: Request, choices: InForce, status: int = 0) -> Response:
-    """GET /: describes this sandbox; if `status` is 200 or 403, with a field for the code that opens the console."""
+    """GET /: describes this sandbox. With a `status`, 200 or 403, the page has a field for the code of the console."""
     policy = _SELF_ALONE.replace("form-action 'none'", "form-action 'self'")
     page = _html_page("entrance.html", has_door=status > 0, refused=status > HTTPStatus.OK)
     return msgspec.structs.replace(page, status=status or 200, headers={"Content-Security-Policy": policy, **ONCE})
@@ -188,7 +188,7 @@ def markdown(name: str) -> str:
 
 
 def single_file(name: str, *, linked: bool) -> str:
-    """A page of the documentation as a single HTML file; with `linked`, it links to the files of the other pages."""
+    """A page of the documentation as one HTML file; with `linked`, links lead to other pages' files, `NAME.html`."""
     link = partial(_leads_to, address="{}.html".format) if linked else _leads_to
     return _rendered("guide.html", document=rendered(markdown(name), link), asset=None)
 
@@ -264,7 +264,7 @@ def _sections_page(gaps: Gaps, deprecated: frozenset[str]) -> bytes:
 
 
 def _operations(described: Schema) -> Iterator[tuple[str, str, Schema]]:
-    """Yields method, path and description of each operation."""
+    """Yields (method, path, description) of each operation in an OpenAPI document."""
     for path, item in described["paths"].items():
         yield from ((method.upper(), path, operation) for method, operation in item.items())
 

@@ -277,7 +277,7 @@ def read_method(gaps: Gaps, method: MobileMoneyMethod) -> tuple[Operator, Msisdn
 
 
 def warnings_of(gaps: Gaps, operator: Operator, phone: Msisdn, param: str) -> tuple[str, ...]:
-    """A warning if the number belongs to another operator than `asked`; empty if it does not.
+    """A warning if the number belongs to another operator than `operator`; else empty.
 
     `param` is the field's name in the warning or error. Raises InvalidRequest: the register refuses such a number.
     """
@@ -306,7 +306,7 @@ def amount_warning(gaps: Gaps, money: Money, before_minor: Sequence[int]) -> tup
 def check_known(
     names: Iterable[str], known: Collection[str], says: str, *, param: str, code: str = "parameter_invalid"
 ) -> None:
-    """Raises InvalidRequest, with this `code`, if a name in `asked` is not in `known`.
+    """Raises InvalidRequest, with this `code`, if one of `names` is not in `known`.
 
     `says` stands between the name and the known names in the message.
     """

@@ -27,7 +27,7 @@ _FLOATS: Final = tuple(ledger.FLOAT.name.format(operator=operator) for operator 
 
 
 def expect_clearing(tx: Transaction) -> None:
-    """Schedules the clearing at the next midnight; if the register clears money at once, clears it now."""
+    """Schedules the clearing at the next midnight; if the register clears money at once, also clears it now."""
     if tx.gaps.clearing == "immediate":
         for currency in currencies(tx):
             _clear_currency(tx, currency)
@@ -57,7 +57,7 @@ def clear_and_sweep(tx: Transaction) -> bool:
 def _move(tx: Transaction, recipe: str, part: str, money: Money, words: str, **more: str) -> bool:
     """Books `money`, if above zero, as the amount `part` of a recipe; True if booked.
 
-    `words` end the description, after the money; `more` has further arguments of `Transaction.book`.
+    The description is the money, followed by `words`; `more` has further arguments of `Transaction.book`.
     """
     if money.amount_minor > 0:
         tx.book(recipe, {part: money.amount_minor}, money.currency, f"{money} {words}", **more)
@@ -297,9 +297,9 @@ def balances_in_suspense(tx: Transaction, caller: Caller) -> list[Amount]:
 
 
 def paid_already(tx: Transaction, sums: Iterable[Late]) -> tuple[str, ...]:
-    """A warning for each late amount with which the customer has already paid an intent that is confirmed again.
+    """A warning for each of `sums`, an intent's late money, with which the customer has already paid the intent.
 
-    Raises StateConflict: the customer has paid, and the register refuses a further confirmation.
+    Raises StateConflict: the customer has paid, and the register refuses to confirm the intent again.
     """
     paid = [late for late in sums if late.status in _PAID_BEFORE]
     lines = tuple(

@@ -188,7 +188,7 @@ def _post_settlement(tx: Transaction, body: wire.Settle) -> JournalEntry:
 def _settled_amount(
     tx: Transaction, body: wire.Settle, row: ledger.Settlement, currency: str, occurred_ms: int
 ) -> JournalEntry:
-    """Post and return the entry that settles a difference, with the account and amounts of the body.
+    """Posts and returns the entry that settles a difference, with the account and amounts of the body.
 
     `row` describes the recipe. Raises InvalidRequest: no account with statements, no reference, no amount, or a fee
     that the recipe does not take. Raises NotFound: no such entry. Raises StateConflict: the difference was settled
@@ -287,7 +287,10 @@ SettlingPostings = tuple[tuple[Posting, ...], str | None]
 
 
 def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> SettlingPostings:
-    """Postings that credit late money to the merchant, less a payment's fee, or return it; and the operator's id."""
+    """Postings that credit late money to the merchant, less a payment's fee, or return it; and the operator's id.
+
+    Before money is returned, tops up a float that holds too little.
+    """
     late = next(posting for posting in entry.postings if posting.code == ledger.SUSPENSE.code)
     operator = late.account.removeprefix(ledger.SUSPENSE.name.format(operator=""))
     charge = balances.charge_of(tx, entry)
@@ -319,4 +322,7 @@ _SETTLING_POSTINGS: Final[Mapping[str, Callable[[Transaction, JournalEntry], Set
     "suspense_returned": lambda tx, entry: _out_of_suspense(tx, entry, "suspense_returned"),
     _RETURNED: _from_bank,
 }
-"""Recipe → the function that makes the settling postings and their id; `_from_bank` also changes the payout."""
+"""Recipe → the function that makes the settling postings and their id.
+
+`_from_bank` also changes the payout, and `_out_of_suspense` may post a top-up of the float.
+"""

@@ -311,9 +311,10 @@ def _scenario_for(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn
 
 
 def _number_of(tx: Transaction, charge: Charge) -> int:
-    """The number of an attempt at its intent; for a direct charge, among the charges with this phone and reference.
+    """The number of an attempt, from 1: at its intent or, for a direct charge, with its phone and reference.
 
-    Attempts at intents that end with their first attempt are counted together, by phone and description.
+    If the register ends each intent with its first attempt, attempts at intents with the same phone and description
+    are counted together.
     """
     intent = _intent_of(tx, charge)
     if intent is None:
@@ -327,10 +328,10 @@ def _number_of(tx: Transaction, charge: Charge) -> int:
 
 
 def with_script(tx: Transaction, caller: Caller, number: str) -> Caller:
-    """The caller, with the next scenario in the number's script if there is one.
+    """The caller with the next scenario of the number's script as `script`, or unchanged without one.
 
-    If it is a fault of the service, it becomes the scenario of the call and is used up; not if the call names a
-    scenario itself, the register takes failures only from the header, or the operator is down.
+    A fault of the service becomes the call's `scenario` instead, and is used up. It does not if the call names a
+    scenario itself, if the register takes failures only from the header, or while the operator is down.
     """
     number = e164_of(number) if tx.gaps.phone_format == "national" else number
     script = tx.scripts.first(order="seq", phone=number)
@@ -370,7 +371,7 @@ def act(tx: Transaction, cause: Cause, session: UssdSession) -> None:
 def enter_pin(tx: Transaction, cause: Cause, session: UssdSession, text: str) -> UssdSession:
     """Enters a PIN on the handset: approves, counts a wrong PIN or fails the attempt; returns the changed session.
 
-    The PIN is not stored. Raises InvalidRequest: its number of digits is not that of the operator's PINs.
+    The PIN is not stored. Raises InvalidRequest: it has more or fewer digits than the operator's PINs.
     """
     ussd.check_pin(text, operator_of(session.phone).pin_length)
     event = ussd.judged_pin(session, right=text == scenarios.SANDBOX_PIN, refusal=SCENARIOS[session.scenario].refusal)
@@ -380,9 +381,9 @@ def enter_pin(tx: Transaction, cause: Cause, session: UssdSession, text: str) ->
 def press(tx: Transaction, cause: Cause, session: UssdSession, event: str, *, shown: str | None = None) -> UssdSession:
     """Applies an input to a session, its charge and its intent; returns the changed session.
 
-    An input is a PIN that was judged (see `ussd.judged_pin`), `cancel` or `ignore` by the customer, `timeout` by the
-    clock, `reject` by the operator or `withdraw` by the service. The stored screen shows `shown` instead of the input,
-    to hide a PIN; with None it shows the input.
+    The input `event` is a PIN that was judged (see `ussd.judged_pin`), `cancel` or `ignore` by the customer, `timeout`
+    by the clock, `reject` by the operator or `withdraw` by the service. The stored screen shows `shown` instead of the
+    input, to hide a PIN; with None it shows the input.
     """
     scenario = SCENARIOS[session.scenario]
     refused = event == "right_pin_refused" and scenario.refusal

@@ -45,10 +45,11 @@ S = TypeVar("S", PaymentIntent, Charge, Refund, Payout, Suspense, wire.WebhookEn
 def emit(
     tx: Transaction, cause: Cause, account: str, happens: str, shown: S, *, before: dict[str, Any] | None = None
 ) -> S:
-    """Stores the event that `happens` to the object `shown`, if the register has a type for it; returns `shown`.
+    """Stores an event about the object `shown`, if the register sends events of its type; returns `shown`.
 
-    `before` has the values of changed fields before the change. The event goes to every endpoint of the account whose
-    filters take its type, so it must not contain a client secret.
+    `happens` is the type, one of `webhooks.EVENT_TYPES`; the register may send it by another name. `before` has the
+    values of changed fields before the change. The event goes to every endpoint of the account whose filters take its
+    type, so it must not contain a client secret.
     """
     event_type = webhooks.TOLD_AS[tx.gaps.event_types].get(happens)
     if event_type is None:
@@ -121,9 +122,9 @@ def _after_end(tx: Transaction, delivery: Delivery) -> None:
 
 
 def _held_until_ms(tx: Transaction, delivery: Delivery) -> int | None:
-    """The due moment, in milliseconds since 1970, of an earlier delivery that this one must wait for; else None.
+    """The due moment, in milliseconds since 1970, of an earlier delivery for which this one must wait; else None.
 
-    That is a delivery for the same object and endpoint.
+    Only a delivery for the same object and endpoint is waited for.
     """
     if tx.gaps.ordering != "per_object":
         return None
@@ -150,7 +151,7 @@ def _pending_beside(
 
 
 def drop(tx: Transaction, delivery_id: str) -> None:
-    """Drops a dead letter, unless the register now keeps dead letters. A replay deletes the job that calls this."""
+    """Drops a dead letter, unless the register now keeps dead letters. A replay deletes the job that would drop it."""
     if tx.gaps.dead_letter == "dropped":
         tx.deliveries.put(tx.deliveries[delivery_id], status=webhooks.DROPPED)
 
@@ -221,7 +222,7 @@ def _receivers_now_s(tx: Transaction, *, by_sandbox_clock: bool) -> int:
 
 
 def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
-    """Records the result of an attempt, and schedules the next attempt."""
+    """Records the result of an attempt, and schedules the next attempt if another is due."""
     if (message := tx.message(sending.delivery.id)) is None:
         return  # the sandbox was reset meanwhile
     delivery, _, endpoint = message

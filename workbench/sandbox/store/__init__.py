@@ -121,6 +121,7 @@ def _connected_without_a_name(connect: Callable[[str], sqlite3.Connection]) -> s
 class Store:
     """The file of one sandbox. Threads of one process use it one at a time; other processes wait for the file.
 
+    `new_seed` makes the seed of a new file if the settings have none; `wall_ms` is this machine's clock.
     Raises StoreRefused: SQLite is too old, or the file cannot be used with these settings.
     """
 
@@ -242,9 +243,9 @@ class Store:
         tx.private_receivers = settings.private_receivers
         self.hosts_by_its_clock = tx.hosts_by_its_clock
         self.transaction = partial(UnitOfWork, tx, reads_only=False)
-        """Begin a command, whose changes are committed unless the block raises."""
+        """Begins a command, whose changes are committed unless the block raises."""
         self.grouped = tx.grouped
-        """Begin a group of this thread's commands, or reads, which are one transaction."""
+        """Begins a group of this thread's commands, or reads, which are one transaction."""
         self.now_s, self.clock_if_due, self.version = tx.moment_s, tx.clock_if_due, tx.version
         self.credentials = tx.credentials()
         """The merchant's e-mail address and password; None if the service accepts almost any."""

@@ -34,7 +34,7 @@ BUSY_S: Final = 30
 _SHORTEST_PAUSE_S: Final = timedelta(milliseconds=1).total_seconds()
 _LONGEST_PAUSE_S: Final = timedelta(milliseconds=20).total_seconds()
 _LOOK_S: Final = timedelta(milliseconds=5).total_seconds()
-"""Seconds that even a thread that must not wait allows another thread's command to finish."""
+"""Seconds for which even a thread that must not wait lets another thread's command finish."""
 DELIVER: Final = "deliver"
 """The kind of job that makes the next attempt of a delivery."""
 _OF_DELIVERY: Final = "(SELECT object_id FROM event JOIN delivery AS way ON event.id = way.event WHERE way.id = {})"
@@ -60,7 +60,7 @@ _LATEST: Final = "latest_ms"
 _LEAST_LOGGED_MS: Final = 1_000
 """The smallest backward jump of this machine's clock, in milliseconds, that is logged."""
 _READS_OF_AN_OPENING: Final = 1 << 40
-"""The size of the range of numbers that each opening of a kept file has for the ids of reads."""
+"""The most reads that each opening of a kept file can number; an id of one opening never occurs in another."""
 _FORGOTTEN: Final = (
     "attempt", "delivery", "event", "job", "kept_response", "call", "screen", "hold", "ussd_session", "refund",
     "charge", "payment_intent", "payout", "token", "script", "outage", "posting", "entry", "balance",
@@ -165,7 +165,7 @@ class Table(Generic[R]):
         self._rows: dict[str | int, R | None] = {}
         """Key → the row as it is in the file, None if there is no such row."""
         self._updates: dict[tuple[int, ...], str] = {}
-        """Places of changed columns → the statement that sets them."""
+        """Indexes of changed columns → the statement that sets them."""
         self._values = attrgetter(*names)
         self._json = {field.name: _from_json(field.type) for field in fields if field.type not in _PLAIN}
         """Column of JSON text → its reader."""
@@ -190,7 +190,7 @@ class Table(Generic[R]):
         return self.add(self._record(**columns))
 
     def add(self, record: R) -> R:
-        """Insert a record and return it."""
+        """Inserts a record and returns it."""
         self._run(self._insert, self._row(record))
         self._remember(record)
         return record
@@ -233,7 +233,7 @@ class Table(Generic[R]):
         return record
 
     def first(self, order: str = "", **equals: Filters) -> R | None:
-        """The first record in `order`, such as `ended_seq DESC`, whose columns equal `equals`; None without any."""
+        """The first record in `order`, such as `ended_seq DESC`, whose columns equal `equals`; else None."""
         records = self._select(order, " LIMIT 1", equals)
         return records[0] if records else None
 
@@ -375,7 +375,7 @@ class Transaction:
     opening = 0
     """The number of this opening of a kept file; it makes the ids of its reads differ from those of other openings."""
     group: int | None = None
-    """The thread whose commands share a transaction at present, or None."""
+    """The identifier of the thread whose commands share a transaction at present, or None."""
     _version: int | None = None
     _clock: tuple[str, int, int] | None = None
     _latest_ms = 0
@@ -411,7 +411,7 @@ class Transaction:
         self._shared = shared
         self._read_ids: dict[str, int] = {}
         self._read_ids_before: dict[str, int] = {}
-        """Kind → the number of ids given, up to the last commit or read, to reads of this opening of a shared file."""
+        """Kind → how many ids of reads this opening had used when the last command or read ended; for a rollback."""
         self.later: deque[rows.StoredCall] = deque(maxlen=_MOST_READS_WAIT)
         """Calls that the next command writes into the trace."""
         self.draws = draws
@@ -801,7 +801,7 @@ class Transaction:
         reference: str | None = None,
         **party: str,
     ) -> JournalEntry:
-        """Append a recipe's entry and return it.
+        """Appends a recipe's entry to the ledger and returns it.
 
         `amounts` are minor units by the names in the recipe, `party` is `operator`, `merchant` or both. `payment` is
         the id of the payment that the entry is about, None for no payment; `reference` is the id by which an operator
@@ -840,7 +840,7 @@ class Transaction:
     def claim(self, job: rows.Job) -> rows.Job:
         """Claims a job until it is removed, and returns it.
 
-        If the driver dies, another takes the claim over, or releases it.
+        If this driver dies, the next driver takes the claim over, or releases it.
         """
         self._none_claimed = False
         return self.jobs.put(job, claimed=1)
@@ -897,10 +897,10 @@ class Transaction:
         return self._counters[kind]
 
     def places(self, tables: Iterable[str], since: int, most: int, skip: int, *, latest: bool) -> list[int]:
-        """The `seq`, ascending, of at most `most` rows of these tables whose `seq` is after `since`.
+        """The `seq` of at most `most` rows of these tables, ascending; only rows whose `seq` is above `since`.
 
-        By default, these are the first rows after leaving out the first `skip`; with `latest`, the last rows before
-        leaving out the last `skip`.
+        By default, the first `skip` rows are left out and the next ones returned; with `latest`, the last `skip` rows
+        are left out and the ones before them returned.
         """
         rows = " UNION ALL ".join(f"SELECT seq FROM {table} WHERE seq > :since" for table in tables)
         sql = f"{rows} ORDER BY seq {'DESC' if latest else ''} LIMIT :most OFFSET :skip"
