@@ -362,7 +362,7 @@ class ConnectionServer:
                 self.loop.call_soon(self._run_all)
 
     def _run_all(self) -> None:
-        """Handles all queued requests: reads in one transaction, commands in another; then sends the responses."""
+        """Handles all queued reads in one transaction, up to 64 commands in another, and sends the responses."""
         self._is_woken = False
         self._reads = self._handle_batch(self._reads, reads_only=True) if self._reads else []
         batch = [self._commands.popleft() for _ in range(min(len(self._commands), _MOST_TOGETHER))]

@@ -28,7 +28,7 @@ Command = tuple[int, Callable[[Transaction], object]]
 """A moment in milliseconds since 1970, and the function to run at that moment."""
 _SLACK_S = 5
 _LOOK_AGAIN_S = 0.05
-"""Seconds between checks for due jobs while attempts are in flight, and between checks of who waits for the lock."""
+"""Seconds between two checks: for due jobs while attempts are in flight, and whether somebody waits for the lock."""
 _PUT_OFF_MS = 60_000
 MAX_IN_FLIGHT = 8
 _TOGETHER = 8
@@ -39,7 +39,7 @@ _DRIVES: ContextVar[tuple[object, ...]] = ContextVar("drives", default=())
 """The holders of driver locks on whose behalf the current code runs.
 
 There are several if one sandbox's webhook makes a shop call another sandbox. All code that a holder calls inherits
-them, also in an ASGI application's own thread.
+this tuple, also in an ASGI application's own thread.
 """
 
 
@@ -64,7 +64,7 @@ HANDLERS: Mapping[str, Callable[[Transaction, str], object]] = {
 }
 """Kind of job → its handler, which runs in the job's transaction; deliveries are sent outside of a transaction.
 
-The only jobs of a prompt that has ended are those of its late money.
+When a prompt ends, its jobs are deleted; only its late money can get a new one.
 """
 
 
@@ -426,7 +426,7 @@ class DriverLock:
     def is_wanted(self) -> bool:
         """True if somebody waits for the lock; only the holder may call this.
 
-        The lock file is not checked at every call, because a check takes longer than many jobs.
+        The lock file is checked every 50 ms, because a check takes longer than many jobs; in between, returns False.
         """
         if time.monotonic() < self._look_again:
             return False

@@ -271,7 +271,7 @@ class Application:
         return lambda: _answer(arrived, begun(), reads)
 
     def unreadable(self, error: ApiError) -> Answer:
-        """The response to bytes that are not an HTTP request."""
+        """The response to bytes that are not an HTTP request, or to a request that the server does not handle."""
         return _answer(Arrived("", b"", {}), self._responder.unreadable(error))
 
     def _begun(

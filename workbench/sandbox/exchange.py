@@ -168,7 +168,10 @@ class Responder:
             return self.refuse(request, error)
 
     def unreadable(self, error: ApiError) -> Response:
-        """Returns the error for bytes that are not an HTTP request. The response has a Request-Id and is not traced."""
+        """Returns the error for bytes that are not an HTTP request, or for a request that the server does not handle.
+
+        The response has a Request-Id and is not traced.
+        """
         with self.store.reading() as tx:
             call = _Call(Request("", "/"), None, is_traced=False, id=tx.new_read_id("req"))
             return _finish(tx, call, _error_response(tx, call, error))

@@ -186,7 +186,7 @@ class EveryFault:
         return self
 
     def read(self, value: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of calling `value`. If it raises InvalidRequest, the end of the `with` block raises this error."""
+        """The result of calling `value`; an InvalidRequest that it raises is raised at the end of the `with` block."""
         try:
             return value(*args, **kwargs)
         except InvalidRequest as fault:
@@ -199,7 +199,7 @@ class EveryFault:
             self._faults.append(InvalidRequest(message, code=code, param=param))
 
     def check_type(self, text: str, param: str) -> None:
-        """Adds a fault unless the type is mobile_money."""
+        """Adds a fault of the field `param` unless its `text` is `mobile_money`."""
         self.check(text == MOBILE_MONEY, f"{param} must be {MOBILE_MONEY!r}, not {text[:40]!r}.", param=param)
 
     def __exit__(self, *raised: object) -> None:

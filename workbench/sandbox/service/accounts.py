@@ -1,4 +1,4 @@
-"""API keys are listed masked, created, rolled and revoked; tokens are issued and refreshed, for the store of plants."""
+"""API keys: listed masked, created, rolled and revoked. Tokens for the plant store: issued and refreshed."""
 
 from collections.abc import Mapping
 from typing import Final

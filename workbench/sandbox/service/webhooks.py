@@ -124,7 +124,7 @@ def _after_end(tx: Transaction, delivery: Delivery) -> None:
 def _held_until_ms(tx: Transaction, delivery: Delivery) -> int | None:
     """The due moment, in milliseconds since 1970, of an earlier delivery for which this one must wait; else None.
 
-    Only a delivery for the same object and endpoint is waited for.
+    Only deliveries for the same object and endpoint wait for each other.
     """
     if tx.gaps.ordering != "per_object":
         return None
