@@ -28,13 +28,11 @@ NAMESAKES = {
         "Amount Balance Charge Code Delivery Event Event EventData Input Message Payment Payment "
         "PaymentIntent Payout Refund"
     ),
-    "a command, named after the function that it runs": (
-        "certify docs fit gaps openapi reconcile serve simulate simulate"
-    ),
-    "a name that users import or call": "Money table verify",
+    "a command, named after the function that it runs": "certify fit reconcile serve simulate",
+    "a name that users import or call": "Money table",
     "the name by which IPython calls an extension": "load_ipython_extension",
     "not renamed yet": (
-        "Check Column Engine Events Exam Exchange Found Item Ledger Result Row Rows Run Source Table accounts "
+        "Check Column Engine Events Exam Exchange Found Item Ledger Result Row Rows Run Source Table "
         "bare by_account check checked cut day_of listed nets number_in page refused rows_named rows_of "
         "settle shown text write write"
     ),
@@ -67,8 +65,7 @@ EMPTY_NAMES_STAY = {
         "analysis/statements/own_ledger.py:further analysis/statements/own_ledger.py:told "
         "analysis/statements/preamble.py:told analysis/statements/statement.py:told "
         "analysis/statements/writing.py:told certify/__init__.py:each cli.py:each "
-        "domain/wire/keys_and_events.py:each sandbox/asgi.py:told sandbox/openapi/markdown.py:told "
-        "sandbox/openapi/pages.py:alone sandbox/store/rows.py:each sandbox/store/transaction.py:each"
+        "domain/wire/keys_and_events.py:each"
     ),
 }
 """Reason → places of EMPTY_NAMES, as file:name; one that is no longer there goes."""
