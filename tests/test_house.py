@@ -25,15 +25,14 @@ OF_A_MACHINE = re.compile(r"/(?:home|Users|root|tmp)/[\w.-]+/|[A-Z]:\\\\Users")
 INEXACT = re.compile(r"\b(?:REAL|FLOAT|DOUBLE|NUMERIC|DECIMAL)\b", re.IGNORECASE)
 NAMESAKES = {
     "a schema of /openapi.json, named as the interface names it": (
-        "Amount Balance Charge Code Delivery Event Event EventData Input Message Payment Payment "
-        "PaymentIntent Payout Refund"
+        "Amount Code Event Event EventData Found Input Payment Payment Rows"
     ),
     "a command, named after the function that it runs": "certify fit reconcile serve simulate",
     "a name that users import or call": "Money table",
     "the name by which IPython calls an extension": "load_ipython_extension",
     "not renamed yet": (
-        "Check Column Engine Events Exam Exchange Found Item Ledger Result Row Rows Run Source Table "
-        "bare by_account check checked cut day_of listed nets number_in page refused rows_named rows_of "
+        "Check Column Engine Exam Exchange Item Ledger Result Row Run Table "
+        "bare by_account check checked cut day_of listed nets page refused rows_of "
         "settle shown text write write"
     ),
 }
@@ -64,8 +63,7 @@ EMPTY_NAMES_STAY = {
         "analysis/statements/fields.py:further analysis/statements/fields.py:told "
         "analysis/statements/own_ledger.py:further analysis/statements/own_ledger.py:told "
         "analysis/statements/preamble.py:told analysis/statements/statement.py:told "
-        "analysis/statements/writing.py:told certify/__init__.py:each cli.py:each "
-        "domain/wire/keys_and_events.py:each"
+        "analysis/statements/writing.py:told certify/__init__.py:each cli.py:each"
     ),
 }
 """Reason → places of EMPTY_NAMES, as file:name; one that is no longer there goes."""

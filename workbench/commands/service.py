@@ -177,10 +177,10 @@ def gaps(names: tuple[str, ...], form: str | None) -> None:
 
     Exit status 0 when the rows are shown, 2 when there is no such row.
     """
-    from workbench.domain.gaps import Gaps, rows_named
+    from workbench.domain.gaps import Gaps, gaps_named
     from workbench.register import GapRows
 
-    named = {row.name for row in rows_named(names)}
+    named = {row.name for row in gaps_named(names)}
     rows = GapRows(row for row in Gaps().as_records() if row["name"] in named)
     if form == "json":
         click.echo(laid_out([*rows]))
