@@ -25,13 +25,11 @@ OF_A_MACHINE = re.compile(r"/(?:home|Users|root|tmp)/[\w.-]+/|[A-Z]:\\\\Users")
 INEXACT = re.compile(r"\b(?:REAL|FLOAT|DOUBLE|NUMERIC|DECIMAL)\b", re.IGNORECASE)
 NAMESAKES = {
     "a schema of /openapi.json, named as the interface names it": ("Code Event Event EventData Input Payment Payment"),
-    "a command, named after the function that it runs": (
-        "certify docs fit gaps openapi reconcile serve simulate simulate"
-    ),
-    "a name that users import or call": "table verify",
+    "a command, named after the function that it runs": "certify fit reconcile serve simulate",
+    "a name that users import or call": "table",
     "the name by which IPython calls an extension": "load_ipython_extension",
     "not renamed yet": (
-        "Engine Exam Exchange Item Result Row Run Table accounts "
+        "Engine Exam Exchange Item Result Row Run Table "
         "bare by_account check checked day_of listed nets page rows_of "
         "settle text write write"
     ),
@@ -58,9 +56,7 @@ EMPTY_NAMES_STAY = {
         "analysis/report/captions.py:further analysis/report/outputs.py:further "
         "analysis/report/outputs.py:told analysis/report/page.py:further analysis/report/page.py:told "
         "analysis/report/totals.py:told analysis/simulate/__init__.py:each analysis/simulate/__init__.py:here "
-        "certify/__init__.py:each cli.py:each "
-        "sandbox/asgi.py:told sandbox/openapi/markdown.py:told "
-        "sandbox/openapi/pages.py:alone sandbox/store/rows.py:each sandbox/store/transaction.py:each"
+        "certify/__init__.py:each cli.py:each"
     ),
 }
 """Reason → places of EMPTY_NAMES, as file:name; one that is no longer there goes."""
