@@ -99,8 +99,8 @@ def ended_when_asked() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: handler for number in asked if (handler := signal.getsignal(number)) != signal.SIG_IGN}
+    ending_signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: handler for number in ending_signals if (handler := signal.getsignal(number)) != signal.SIG_IGN}
 
     def leave(received: int, _: object) -> None:
         for number in before:

@@ -28,13 +28,13 @@ _TONES: Final[Mapping[str, str]] = {PASSED: "good", FAILED: "bad", WARNING: "war
 _VERDICT, _TITLE, _LINE = 9, 48, 121
 _WIDTH: Final = 118
 _CAME: Final = 60
-_SHOWN: Final = 3
+_MOST_LISTED: Final = 3
 """The most faults shown of one check, and the most titles or messages shown of one cause."""
 _LAB: Final = "http://127.0.0.1:8888/lab/tree"
 """The address at which `workbench lab` shows notebooks, on its usual port."""
 
 
-class Row(NamedTuple):
+class ReportRow(NamedTuple):
     """A check or a cause in the report."""
 
     name: str
@@ -87,12 +87,12 @@ class Report:
     url: str
     at: str
     took_s: float
-    rows: tuple[Row, ...]
+    rows: tuple[ReportRow, ...]
     switched: Mapping[str, Any] = field(default_factory=dict)
-    causes: tuple[Row, ...] = ()
+    causes: tuple[ReportRow, ...] = ()
 
     @property
-    def failed(self) -> list[Row]:
+    def failed(self) -> list[ReportRow]:
         """The checks that failed."""
         return [row for row in self.rows if row.verdict == FAILED]
 
@@ -161,7 +161,7 @@ class Report:
             raise ExamRefused(f"{path} cannot be written: {error.strerror}.") from None
 
     @property
-    def examined(self) -> list[Row]:
+    def examined(self) -> list[ReportRow]:
         """The checks that have a verdict, in the order in which they ended."""
         return [row for row in self.rows if row.verdict != NOT_EXAMINED]
 
@@ -184,7 +184,7 @@ class Report:
             "\n".join([f"{_MARKS[row.verdict]} {row.title}", *_lines_of(row, width or _WIDTH)])
             for row in (*self.causes, *flagged)
         ]
-        parts += [wrapped(f"- not examined: {why}: {some(titles, '; ')}", width) for why, titles in self.left_out]
+        parts += [wrapped(f"- not examined: {why}: {first_few(titles, '; ')}", width) for why, titles in self.left_out]
         score = f"{visible(self.url)}: {self.score}, in {self.took_s} s{self.switched_note}."
         return "\n\n".join([*parts, wrapped(score, width)])
 
@@ -202,13 +202,13 @@ def switched_text(rows: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {written(value)}" for name, value in rows.items())
 
 
-def some(texts: Sequence[str], between: str) -> str:
-    """The first three texts, joined by `between`, and the number of further texts."""
-    more = [f"and {len(texts) - _SHOWN} more"] if len(texts) > _SHOWN else []
-    return between.join([*texts[:_SHOWN], *more])
+def first_few(texts: Sequence[str], separator: str) -> str:
+    """The first three texts, joined by `separator`, and the number of further texts."""
+    more = [f"and {len(texts) - _MOST_LISTED} more"] if len(texts) > _MOST_LISTED else []
+    return separator.join([*texts[:_MOST_LISTED], *more])
 
 
-def _lines_of(row: Row, width: int = _WIDTH) -> list[str]:
+def _lines_of(row: ReportRow, width: int = _WIDTH) -> list[str]:
     """The lines about a check or a cause, wrapped to `width` columns, at most _WIDTH.
 
     Lines that the shop printed are not wrapped.

@@ -87,9 +87,9 @@ class Shop:
         self._process.wait(_START_S, until=self._target.listens)
         if not self._target.listens():
             status, listens = self._process.status, f"nothing listened at {self._target.url}"
-            what = f"{listens} in {_START_S:g} s" if status is None else f"it ended with status {status} and {listens}"
-            said = f"--cmd was run, and {what}; it printed:\n{self.printed() or NOTHING}"
-            raise ExamRefused(said, hint="Your shop must listen on the port in URL.")
+            fault = f"{listens} in {_START_S:g} s" if status is None else f"it ended with status {status} and {listens}"
+            message = f"--cmd was run, and {fault}; it printed:\n{self.printed() or NOTHING}"
+            raise ExamRefused(message, hint="Your shop must listen on the port in URL.")
 
     def restart(self) -> None:
         """Ends the shop and starts it again.
@@ -185,6 +185,6 @@ def output_of(option: str, command: str, environment: Mapping[str, str]) -> str:
             process.end(patience_s=0)
         if status == 0:
             return os.pread(output.fileno(), _READ_BYTES, 0).decode("utf-8", "replace")
-        what = f"had not ended after {_COMMAND_S} s" if status is None else f"ended with status {status}"
-        said = printed(errors).strip() or printed(output).strip() or NOTHING
-        raise ExamRefused(f"The command of {option} {what}; it printed:\n{said}")
+        ending = f"had not ended after {_COMMAND_S} s" if status is None else f"ended with status {status}"
+        last_lines = printed(errors).strip() or printed(output).strip() or NOTHING
+        raise ExamRefused(f"The command of {option} {ending}; it printed:\n{last_lines}")

@@ -21,7 +21,7 @@ from workbench.domain.signs import CENT, WEBHOOK, ObservedCall, Other, Part, Rea
 from workbench.domain.webhooks import TOLD_AS
 from workbench.errors import TrafficRefused
 from workbench.sandbox.operations import OPERATIONS
-from workbench.text.render import Table, Tabular, table
+from workbench.text.render import DisplayTable, Tabular, table
 from workbench.traffic.har import About, files_of, moment_s, recorded
 
 MOST_TEXT: Final = 64 * 2**20
@@ -45,22 +45,22 @@ def _time_s(event: ObservedCall) -> Decimal:
     return moment_s(str(event.asked.get("timestamp") or event.asked.get("time")))
 
 
-def _apart_s(traffic: Sequence[ObservedCall]) -> int:
+def _clock_gap_s(traffic: Sequence[ObservedCall]) -> int:
     """The most seconds between the clocks of the service and of the recorder; 0 if the clocks are near.
 
     A new object shows the service's time; a charge does not, because its call may wait for the customer. Without new
     objects, the soonest event does, if it comes a day after its moment, or before it.
     """
-    known: set[str] = set()
-    apart_s: list[Decimal] = []
+    known_ids: set[str] = set()
+    gaps_s: list[Decimal] = []
     for call in traffic:
         is_new = call.ok and call.at_s and call.id.startswith("create") and call.id != "createCharge"
-        made = [number_in(item.get("created")) for item in call.objects if is_new and item["id"] not in known]
-        apart_s += [call.at_s - made_s for made_s in made if made_s]
-        known |= {item["id"] for item in call.objects}
+        created_s = [number_in(item.get("created")) for item in call.objects if is_new and item["id"] not in known_ids]
+        gaps_s += [call.at_s - at_s for at_s in created_s if at_s]
+        known_ids |= {item["id"] for item in call.objects}
     events = [call.at_s - at_s for call in traffic if call.id == WEBHOOK and call.at_s and (at_s := _time_s(call))]
-    apart_s = apart_s or [late_s for late_s in sorted(events)[:1] if not 0 <= late_s <= _DAY_S]
-    most_s = max(map(abs, apart_s), default=Decimal(0))
+    gaps_s = gaps_s or [late_s for late_s in sorted(events)[:1] if not 0 <= late_s <= _DAY_S]
+    most_s = max(map(abs, gaps_s), default=Decimal(0))
     return int(most_s) if most_s > _NEAR_S else 0
 
 
@@ -101,7 +101,7 @@ def _event_types(traffic: Sequence[ObservedCall]) -> Readings:
 
 def _prompt_timeout(traffic: Sequence[ObservedCall]) -> Readings:
     """Reads the seconds from a confirmation, if the clocks are near, or from its event, to the prompt's end."""
-    is_near = not _apart_s(traffic)
+    is_near = not _clock_gap_s(traffic)
     for call in traffic:
         is_event = call.id == WEBHOOK and call.event.endswith("requires_action")
         is_asked = is_near and call.ok and call.id == "confirmPaymentIntent"
@@ -134,12 +134,12 @@ def _bounds(traffic: Sequence[ObservedCall]) -> Readings:
     }  # fmt: skip
     low, high = _BOUNDS["1_to_20000"]
     telling = {amount: call for amount, call in sorted(decided.items()) if not low <= amount <= high}
-    what = ", ".join(f"{amount:.2f} is {'accepted' if call.ok else 'rejected'}" for amount, call in telling.items())
-    reading: Reading = Other(what)
+    text = ", ".join(f"{amount:.2f} is {'accepted' if call.ok else 'rejected'}" for amount, call in telling.items())
+    reading: Reading = Other(text)
     for value, (least, most) in _BOUNDS.items():
         if all(call.ok is (least <= amount <= most) for amount, call in decided.items()):
             edges = {least, most} | ({least - CENT, most + CENT} if value != "none" else set())
-            reading = value if edges <= {*decided} else Part(value, what)
+            reading = value if edges <= {*decided} else Part(value, text)
     for call in [*telling.values()][-1:]:
         yield "amount_bounds", reading, call.place
 
@@ -149,8 +149,8 @@ def _unit(traffic: Sequence[ObservedCall]) -> Readings:
     amounts: dict[object, Decimal | None] = {}
     for call in traffic:
         # An intent that shows no amount has the one that was asked for.
-        asked = call.asked.get("amount") if call.id == "createPaymentIntent" else None
-        known = {intent["id"]: number_in(intent.get("amount", asked)) for intent in call.intents}
+        requested = call.asked.get("amount") if call.id == "createPaymentIntent" else None
+        known = {intent["id"]: number_in(intent.get("amount", requested)) for intent in call.intents}
         amounts |= {intent: amount for intent, amount in known.items() if amount is not None}
     for call in traffic:
         for charge in call.charges:
@@ -186,58 +186,58 @@ def _late_after_all(traffic: Sequence[ObservedCall]) -> Readings:
 
 def _accounts(traffic: Sequence[ObservedCall]) -> Readings:
     """Reads how many accounts can get a token. One rejected account is no evidence: it may be misspelled."""
-    asked = [call for call in traffic if call.id == "issueToken" and call.asked.get("email")]
-    known = {str(call.asked["email"]): call.place for call in asked if call.ok}
-    refused = {str(call.asked["email"]): call.place for call in asked if call.status == HTTPStatus.UNAUTHORIZED}
-    strangers = [place for email, place in refused.items() if email not in known]
-    if len(known) > 1:
-        yield "token_credentials", Part("any", "two accounts are let in"), [*known.values()][-1]
-    elif known and len(strangers) > 1:
+    attempts = [call for call in traffic if call.id == "issueToken" and call.asked.get("email")]
+    accepted = {str(call.asked["email"]): call.place for call in attempts if call.ok}
+    rejected = {str(call.asked["email"]): call.place for call in attempts if call.status == HTTPStatus.UNAUTHORIZED}
+    strangers = [place for email, place in rejected.items() if email not in accepted]
+    if len(accepted) > 1:
+        yield "token_credentials", Part("any", "two accounts are let in"), [*accepted.values()][-1]
+    elif accepted and len(strangers) > 1:
         yield "token_credentials", Part("one_account", "one account of three is let in"), strangers[-1]
 
 
 def _keys(traffic: Sequence[ObservedCall]) -> Readings:
     """Reads calls that repeat an idempotency key, with the same body or another, and the time between them."""
     first: dict[tuple[str, str], ObservedCall] = {}
-    known_s, forgotten_s, last = Decimal(0), Decimal("inf"), ""
+    kept_s, forgotten_s, last = Decimal(0), Decimal("inf"), ""
     for call in traffic:
         key = call.sent.get("idempotency-key")
         if key is None or call.id == WEBHOOK:
             continue
-        before = first.setdefault((call.url, key), call)
-        if before is call:
+        first_call = first.setdefault((call.url, key), call)
+        if first_call is call:
             continue
-        if before.sent_text != call.sent_text:
+        if first_call.sent_text != call.sent_text:
             if call.status in {400, 409, 422} and "idempoten" in call.text.lower():
                 yield "reused_key_status", call.status, call.place
             continue
-        again = "idempotent-replayed" in call.got
-        is_fault = before.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-        kept = "a 5xx" if is_fault else "a decline" if before.status == HTTPStatus.PAYMENT_REQUIRED else ""
-        if kept and (again or call.took):
-            what = f"{kept} is {'repeated' if again else 'not repeated'}"
-            yield "idempotency_keeps_errors", Part("declines" if again else "none", what, 2), call.place
-        if before.ok and (again or call.ok) and call.at_s and before.at_s:
-            waited_s, last = call.at_s - before.at_s, call.place
-            known_s = max(known_s, waited_s) if again else known_s
-            forgotten_s = forgotten_s if again else min(forgotten_s, waited_s)
-        if not again:
+        is_replay = "idempotent-replayed" in call.got
+        is_fault = first_call.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        error = "a 5xx" if is_fault else "a decline" if first_call.status == HTTPStatus.PAYMENT_REQUIRED else ""
+        if error and (is_replay or call.took):
+            text = f"{error} is {'repeated' if is_replay else 'not repeated'}"
+            yield "idempotency_keeps_errors", Part("declines" if is_replay else "none", text, 2), call.place
+        if first_call.ok and (is_replay or call.ok) and call.at_s and first_call.at_s:
+            waited_s, last = call.at_s - first_call.at_s, call.place
+            kept_s = max(kept_s, waited_s) if is_replay else kept_s
+            forgotten_s = forgotten_s if is_replay else min(forgotten_s, waited_s)
+        if not is_replay:
             first[call.url, key] = call
     if last:
-        yield "idempotency_retention_s", _retention(known_s, forgotten_s), last
+        yield "idempotency_retention_s", _retention(kept_s, forgotten_s), last
 
 
-def _retention(known_s: Decimal, forgotten_s: Decimal) -> Reading:
+def _retention(kept_s: Decimal, forgotten_s: Decimal) -> Reading:
     """The only offered time between the longest wait for a replay, and the shortest wait after which a key was new.
 
     The time is a Part unless the waits are near each other; None while several times fit, an Other if none fits.
     """
     offered = _offered("idempotency_retention_s")
-    fits = [value for value in offered if known_s - _NEAR_S <= value <= forgotten_s + _NEAR_S]
-    seen = {"known": known_s, "forgotten": forgotten_s}
-    between = ", ".join(f"{what} after {after_s:.0f} s" for what, after_s in seen.items() if after_s.is_normal())
+    fits = [value for value in offered if kept_s - _NEAR_S <= value <= forgotten_s + _NEAR_S]
+    waits = {"known": kept_s, "forgotten": forgotten_s}
+    between = ", ".join(f"{name} after {after_s:.0f} s" for name, after_s in waits.items() if after_s.is_normal())
     if len(fits) == 1:
-        return fits[0] if forgotten_s - known_s <= 2 * _MINUTE_S else Part(fits[0], between)
+        return fits[0] if forgotten_s - kept_s <= 2 * _MINUTE_S else Part(fits[0], between)
     return None if fits else Other(between)
 
 
@@ -270,7 +270,7 @@ def _retries(traffic: Sequence[ObservedCall]) -> Readings:
     gone = {call.url for tries in tries_of.values() for call in tries if call.status == HTTPStatus.GONE}
     for (url, event_id), tries in tries_of.items():
         ended_s = replayed_s.get(event_id, traffic[-1].at_s)
-        yield from _second(tries[0], tries[1] if len(tries) > 1 else None, ended_s)
+        yield from _first_retry(tries[0], tries[1] if len(tries) > 1 else None, ended_s)
         asks_to_wait = bool({attempt.status for attempt in tries} & _WAITS)
         if tries[0].status >= HTTPStatus.INTERNAL_SERVER_ERROR and url not in gone and not asks_to_wait:
             yield "retry_schedule_s", _schedule(tries, ended_s), tries[-1].place
@@ -281,26 +281,26 @@ def _retries(traffic: Sequence[ObservedCall]) -> Readings:
             yield "delivery_gone", "disables", call.place
 
 
-def _second(first: ObservedCall, again: ObservedCall | None, ended_s: Decimal) -> Readings:
+def _first_retry(first: ObservedCall, second: ObservedCall | None, ended_s: Decimal) -> Readings:
     """Reads from an event's first two attempts which failures are retried, and how soon.
 
     A copy that comes at once is no retry. `again` is None without a second attempt; the wait then lasted until
     `ended_s`, when the recording ended or the event was replayed, in seconds since 1970.
     """
-    waited_s = (again.at_s if again else ended_s) - first.at_s
-    if first.status == HTTPStatus.OK and again and waited_s < _MINUTE_S:
-        yield "repeats", Part("duplicate", "an event that was accepted came again"), again.place
-    if first.status in range(203, 300) and waited_s > (1 if again else _GAVE_UP_S):
-        taken = Part("2xx", f"{first.status} is not retried")
-        yield "delivery_success", Part("200_201_202", f"{first.status} is retried") if again else taken, first.place
-    if first.status == HTTPStatus.GONE and again:
-        yield "delivery_gone", "retried", again.place
-    if first.status in _WAITS and again:
-        asked = first.got.get("retry-after", "")
-        least_s = max(_AT_LEAST_S, min(int(asked), 2 * _MINUTE_S)) if asked.isdecimal() else _AT_LEAST_S
+    waited_s = (second.at_s if second else ended_s) - first.at_s
+    if first.status == HTTPStatus.OK and second and waited_s < _MINUTE_S:
+        yield "repeats", Part("duplicate", "an event that was accepted came again"), second.place
+    if first.status in range(203, 300) and waited_s > (1 if second else _GAVE_UP_S):
+        text = f"{first.status} is retried" if second else f"{first.status} is not retried"
+        yield "delivery_success", Part("200_201_202" if second else "2xx", text), first.place
+    if first.status == HTTPStatus.GONE and second:
+        yield "delivery_gone", "retried", second.place
+    if first.status in _WAITS and second:
+        retry_after = first.got.get("retry-after", "")
+        least_s = max(_AT_LEAST_S, min(int(retry_after), 2 * _MINUTE_S)) if retry_after.isdecimal() else _AT_LEAST_S
         near = "ignored" if waited_s < _AT_LEAST_S else "honoured" if least_s <= waited_s < _FIRST_WAIT_S else None
-        what = "Retry-After" if asked else "a minute after 429, 502 and 504"
-        yield "delivery_retry_after", near and Part(near, what, 2), again.place
+        text = "Retry-After" if retry_after else "a minute after 429, 502 and 504"
+        yield "delivery_retry_after", near and Part(near, text, 2), second.place
 
 
 def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
@@ -309,19 +309,21 @@ def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
     The schedule is a Part, seen in part, unless every attempt failed and no other came for two days, until `ended_s`.
     """
     failed = next((at for at, attempt in enumerate(tries) if attempt.is_success), len(tries))
-    waits = [two.at_s - one.at_s for one, two in pairwise(tries[: failed + 1])]
+    waits = [later.at_s - earlier.at_s for earlier, later in pairwise(tries[: failed + 1])]
     is_over = failed == len(tries) and ended_s - tries[-1].at_s > _GAVE_UP_S
 
     def fits(schedule: tuple[int, ...]) -> bool:
         due = schedule[1:]
-        near = all(0.8 * one - _NEAR_S <= wait <= 1.2 * one + _NEAR_S for wait, one in zip(waits, due, strict=False))
+        near = all(
+            0.8 * due_s - _NEAR_S <= wait <= 1.2 * due_s + _NEAR_S for wait, due_s in zip(waits, due, strict=False)
+        )
         return near and (len(waits) == len(due) if is_over else len(waits) <= len(due))
 
     fitting = [schedule for schedule in _offered("retry_schedule_s") if fits(schedule)]
-    what = "waits of " + written([round(wait) for wait in waits])
+    text = "waits of " + written([round(wait) for wait in waits])
     if len(fitting) == 1:
-        return fitting[0] if is_over else Part(fitting[0], what)
-    return None if fitting else Other(what)
+        return fitting[0] if is_over else Part(fitting[0], text)
+    return None if fitting else Other(text)
 
 
 def _order(traffic: Sequence[ObservedCall]) -> Readings:
@@ -329,30 +331,30 @@ def _order(traffic: Sequence[ObservedCall]) -> Readings:
 
     Both need clocks that are near each other.
     """
-    if _apart_s(traffic):
+    if _clock_gap_s(traffic):
         return
     newest: dict[object, Decimal] = {}
     known, tried, late_by, soonest = set(), set(), {}, {}
     for call in _deliveries(traffic)[0]:
-        at_s, about = _time_s(call), next((item["id"] for item in call.objects), None)
-        if not at_s or about is None:
+        at_s, object_id = _time_s(call), next((item["id"] for item in call.objects), None)
+        if not at_s or object_id is None:
             continue
-        same, is_late = (about, call.event, at_s), at_s < newest.get(about, at_s)
+        event_key, is_late = (object_id, call.event, at_s), at_s < newest.get(object_id, at_s)
         late_s = call.at_s - at_s
-        if call.ok and is_late and same not in known:
-            way = "out_of_order" if same not in tried and _NEAR_S < late_s < _MINUTE_S else "unordered"
-            late_by[way] = call.place
+        if call.ok and is_late and event_key not in known:
+            value = "out_of_order" if event_key not in tried and _NEAR_S < late_s < _MINUTE_S else "unordered"
+            late_by[value] = call.place
         is_outcome = call.event.endswith(("succeeded", "successful", "failed"))
         # An event that arrives before its time is of a clock that was moved.
-        if call.at_s and late_s >= -_NEAR_S and same not in tried and is_outcome:
+        if call.at_s and late_s >= -_NEAR_S and event_key not in tried and is_outcome:
             soonest[late_s] = call.place
-        tried.add(same)
+        tried.add(event_key)
         if call.ok:
-            known.add(same)
-            newest[about] = max(at_s, newest.get(about, at_s))
-    for way in sorted(late_by)[:1]:
-        what = f"an event came late, after a younger one: {way}"
-        yield "ordering", "unordered" if way == "unordered" else Part(way, what), late_by[way]
+            known.add(event_key)
+            newest[object_id] = max(at_s, newest.get(object_id, at_s))
+    for value in sorted(late_by)[:1]:
+        text = f"an event came late, after a younger one: {value}"
+        yield "ordering", "unordered" if value == "unordered" else Part(value, text), late_by[value]
     for late_s in sorted(soonest)[:1]:
         near = {"at_once": 0, "thirty_seconds": 30}.items()
         values = [value for value, after_s in near if abs(late_s - after_s) <= _NEAR_S]
@@ -443,7 +445,7 @@ class Evidence(Tabular):
     def _clocks(self) -> list[str]:
         return [f"The service's and the recorder's clocks are {span(self.apart_s)} apart."] * bool(self.apart_s)
 
-    def _table(self) -> Table:
+    def _table(self) -> DisplayTable:
         kinds, rows = ("shown", "contradicted", "open"), list[tuple[str, ...]]()
         for finding in sorted(self.findings, key=lambda finding: (kinds.index(finding.result), not finding.shown)):
             lines = [f"{text} ({places[0]})" for text, _, places in finding.says]
@@ -507,7 +509,7 @@ def fit(*places: str | Path) -> Evidence:
         hint = "Calls are known by method and path, such as POST …/v1/charges, webhooks by the header of a signature."
         raise TrafficRefused(f"Nothing of this interface is in {', '.join(map(str, places))}.", hint=hint)
     traffic.sort(key=lambda call: call.at_s)
-    return Evidence(tuple(_findings(traffic)), len(traffic), room <= 0, _apart_s(traffic))
+    return Evidence(tuple(_findings(traffic)), len(traffic), room <= 0, _clock_gap_s(traffic))
 
 
 def _findings(traffic: Sequence[ObservedCall]) -> Iterable[Finding]:
@@ -516,10 +518,10 @@ def _findings(traffic: Sequence[ObservedCall]) -> Iterable[Finding]:
     shown_by_row: dict[str, dict[Value | Other, dict[str, list[str]]]] = defaultdict(dict)
     for row, shown, place in chain(singly, *together):
         if shown is not None:
-            value, what, most = shown if isinstance(shown, Part) else (shown, "", 0)
+            value, part, parts_needed = shown if isinstance(shown, Part) else (shown, "", 0)
             parts = shown_by_row[row].setdefault(value, {})
-            parts.setdefault(what, []).append(place)
-            if len(parts) == most:
+            parts.setdefault(part, []).append(place)
+            if len(parts) == parts_needed:
                 parts.setdefault("", [])
     for gap in REGISTER:
         row, value = gap.unless
