@@ -1,6 +1,7 @@
-"""Runs a command once for every alternative of the register, beside a sandbox with this alternative in force.
+"""Runs a command, such as a shop's tests, once for each alternative value of the register's rows.
 
-The environment tells the command's own sandboxes which rows to switch, and where to report the rows they relied on.
+Each run has a sandbox in which this value is in force. The environment tells sandboxes that the command opens itself
+which rows to switch, and where to report the rows they relied on.
 pytest loads this module wherever the package is installed, so slow imports wait until a run begins.
 """
 
@@ -29,15 +30,16 @@ if TYPE_CHECKING:
 GAPS: Final = "WORKBENCH_GAPS"
 """The environment variable with the rows that a run switches: a JSON object, row → value.
 
-Every sandbox that a process of the run opens follows these values, except for rows that it is opened with.
+Every sandbox that a process of the run opens uses these values, unless the process passes other values itself.
 """
 RELIED: Final = "WORKBENCH_RELIED"
 """The environment variable with the path of a file, to which every sandbox of a run adds two lines of JSON.
 
-The first says that the sandbox has opened; the second has the rows on which it relied, and is written before it closes.
+The first line says that the sandbox has opened. The second, written before the sandbox closes, has the rows on which
+it relied.
 """
 JUNIT: Final = "WORKBENCH_JUNIT"
-"""The environment variable with the path at which `each` looks for the run's test report."""
+"""The environment variable with the path to which the command may write a JUnit report; `workbench each` reads it."""
 FOLDER: Final = "WORKBENCH_RUN_FOLDER"
 FIRST_S: Final = 600.0
 """The usual time limit of the first run, in seconds."""
@@ -54,7 +56,7 @@ _SILENT: Final = {"rate_limit", "version_header"}
 
 
 def switched_rows(rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Row of the register → value, from the JSON object in the environment variable GAPS, overridden by `rows`.
+    """Row of the register → value: those of the environment variable named by GAPS, overridden by `rows`.
 
     Raises GapRefused: the variable holds no JSON object.
     """
@@ -66,9 +68,9 @@ def switched_rows(rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
 
 
 def rows_relied_on(engine: "Engine", counts: Callable[["TraceRow"], bool] = lambda _: True) -> Callable[[], set[str]]:
-    """A function that returns the rows of the register on which a sandbox has relied so far, across its resets.
+    """A function that returns the rows of the register on which a sandbox has relied until the call of the function.
 
-    `counts` returns False for an entry of the trace that is to be ignored.
+    Calls from before a reset of the sandbox count too. `counts` returns False for a row of the trace to ignore.
     """
     from workbench.sandbox.controls import whole_trace
     from workbench.sandbox.provenance import relied_on
@@ -88,9 +90,9 @@ def rows_relied_on(engine: "Engine", counts: Callable[["TraceRow"], bool] = lamb
 
 
 def report_opening(engine: "Engine") -> Callable[[], None]:
-    """Report to the file in RELIED, if it is set, that a sandbox has opened.
+    """Reports that a sandbox has opened, to the file that the variable RELIED names; does nothing without the variable.
 
-    Returns a function that reports the rows on which the sandbox relied, to call before it closes.
+    Returns a function to call before the sandbox closes: it reports the rows on which the sandbox relied.
     """
     if RELIED not in os.environ:
         return lambda: None
@@ -107,7 +109,7 @@ def report_opening(engine: "Engine") -> Callable[[], None]:
 
 
 def reported_rows(file: Path) -> set[str] | None:
-    """The rows of the register that any sandbox relied on, from the `file` that RELIED makes sandboxes write.
+    """The rows of the register that any sandbox relied on, as the sandboxes reported to the `file` named by RELIED.
 
     Empty if there is no such file; None if a sandbox opened but did not report its rows, or a line was cut off.
     """
@@ -164,7 +166,7 @@ class CommandRun(NamedTuple):
 
     @property
     def why(self) -> str:
-        """The failure in words, for a run without named tests."""
+        """The run's exit status or timeout in words, for a failed run without named tests."""
         return f"not ended after {self.took_s:.0f} s" if self.status is None else f"exit status {self.status}"
 
 
@@ -173,9 +175,9 @@ class AlternativeRuns:
     """Runs a command under the alternatives, and holds the results of all runs so far.
 
     `rows` is row → the values to run the command under; a row that the first run does not rely on is left out.
-    `webhook` is the path at which the command takes webhooks, on the port in PORT; empty for none. `junit` is the file,
-    or the folder of files, to which the command writes its report; by default the file in WORKBENCH_JUNIT. `limit_s` is
-    how many seconds a run may take, `jobs` how many runs go side by side.
+    `webhook` is the path at which the command takes webhooks, on the port in the variable PORT; empty for none. `junit`
+    is the file, or the folder of files, to which the command writes its report; by default the file in WORKBENCH_JUNIT.
+    `limit_s` is how many seconds a run may take, by default as FIRST_S says; `jobs` is how many runs go side by side.
     """
 
     command: Sequence[str]
@@ -197,10 +199,10 @@ class AlternativeRuns:
     _given_up: Event = field(default_factory=Event, init=False)
 
     def run(self, ended: Callable[[CommandRun, int, int], object]) -> None:
-        """Run the command with nothing switched, then under each alternative of the rows that this first run relied on.
+        """Runs the command with nothing switched, then under each alternative of the rows on which this run relied.
 
-        `ended` receives each run that ends, the number of ended runs and the number of all runs. SIGTERM and Ctrl-C end
-        the runs in progress.
+        When a run ends, calls `ended` with the run, the number of ended runs and the number of all runs. SIGTERM and
+        Ctrl-C end the runs in progress.
         Raises CommandRefused: the command cannot be started, fails with nothing switched, or calls no sandbox.
         """
         from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -247,8 +249,8 @@ class AlternativeRuns:
     def _run(self, row: str, value: "Value | None", limit_s: float) -> CommandRun:
         """Runs the command beside a sandbox of its own, in which the register's `row` has the `value`.
 
-        The run lasts until the command has ended, used up `limit_s` seconds, or is given up. An empty `row`, with None,
-        switches nothing.
+        The run lasts until the command has ended or `limit_s` seconds are over, or until `run` cancels all runs. An
+        empty `row`, with the value None, switches nothing.
         """
         from workbench.domain.gaps import Gaps
         from workbench.domain.masking import mask
@@ -333,7 +335,7 @@ class AlternativeRuns:
         return table("What your code depends on", ("if this differs", "these fail"), rows)
 
     def sentences(self) -> Iterator[str]:
-        """The sentences below the table."""
+        """Yields the sentences to print below the table: counts, rows that were left out, and what to do next."""
         not_run = f"; {self.to_run} were not run any more" if self.to_run else ""
         ran = "1 alternative" if len(self.runs) == 1 else f"{len(self.runs)} alternatives"
         yield f"{ran} run: {len(self.failed_runs)} failed{not_run}."
@@ -365,14 +367,14 @@ class AlternativeRuns:
 
 
 def _last(engine: "Engine") -> int:
-    """The latest `seq` of a sandbox; a reset does not set it back."""
+    """The `seq` of the latest row in a sandbox's trace; a reset does not set the number back."""
     engine.store.write_calls()
     with engine.store.reading() as tx:
         return tx.last("seq")
 
 
 def _ages(report: Path) -> dict[Path, int]:
-    """File of a report, or of a folder of reports → the time of its last change, in nanoseconds."""
+    """File → the time of its last change, in nanoseconds; `report` is one file, or a folder of .xml files."""
     files = report.rglob("*.xml") if report.is_dir() else [report]
     return {file: file.stat().st_mtime_ns for file in files if file.exists()}
 

@@ -35,7 +35,7 @@ _MOST_ROWS, _MOST_FAILURES, _MOST_USES = 8, 3, 3
 
 
 class ChecklistItem(NamedTuple):
-    """One line of the checklist; `state` is open, done or by hand."""
+    """One line of the checklist; `state` is `open`, `done` or `by hand`; `cost` is a key of AT_STAKE."""
 
     cost: int
     topic: str
@@ -67,7 +67,7 @@ class ExamReport(msgspec.Struct):
     at: Annotated[datetime, msgspec.Meta(tz=True)]
     score: str
     switched: dict[str, Any]
-    """Row of the register → its value, of the rows that the exam switched."""
+    """Row of the register → value, for the rows that were switched during the exam."""
     checks: Annotated[list[Checked], msgspec.Meta(min_length=1)]
 
 
@@ -76,7 +76,7 @@ class _Log(msgspec.Struct):
 
 
 class _Kept(msgspec.Struct):
-    """A kept file: a page of the sandbox's trace, or a HAR."""
+    """The JSON of a saved trace: a page from GET /sandbox/trace (`data`), or a HAR (`log`)."""
 
     data: list[TraceRow] | None = None
     has_more: bool = False
@@ -139,7 +139,7 @@ class Checklist(Tabular, tuple[ChecklistItem, ...]):
 
     @property
     def guessed(self) -> list[str]:
-        """The names of the register's rows that no input has confirmed, the most costly guesses first."""
+        """The names of the register's rows in open items, since no input confirmed them, the most costly first."""
         return [name for item in self.open for name in item.rows]
 
     @property
@@ -203,7 +203,7 @@ _CALLED: Final = {"intents": "/v1/payment_intents", "charges": "/v1/charges", "p
 
 
 def _item(texts: Mapping[str, Any], /, **facts: object) -> ChecklistItem:
-    """An item from its texts, with `facts` in the braces."""
+    """An item from its texts, whose braces are filled with `facts`."""
     what, why, evidence = (texts[name].format_map(facts) for name in ("what", "why", "evidence"))
     return ChecklistItem(texts["cost"], texts["topic"], what, why, evidence, texts.get("state", BY_HAND))
 

@@ -33,7 +33,7 @@ class LeftOpen(UserWarning):
 
 
 class Options(NamedTuple):
-    """The arguments of a test's markers; the nearest marker wins."""
+    """The arguments of a test's `workbench` markers; a marker nearer to the test overrides others."""
 
     seed: int | str | None = None
     gaps: Mapping[str, Any] = {}
@@ -156,7 +156,7 @@ def _watched(item: pytest.Item, opened: "Workbench", options: Options) -> Iterat
 
 
 def _scenario_hook(scenario: str) -> Callable[["httpx.Request"], None]:
-    """A hook that adds a scenario's header to the requests that take it. Raises UsageError: unknown scenario."""
+    """An httpx hook that adds a scenario's header to requests that take it. Raises UsageError: unknown scenario."""
     import re
 
     from workbench.sandbox.operations import OPERATIONS

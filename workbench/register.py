@@ -78,7 +78,7 @@ class GapRows(Tabular, list[GapRow]):
     @overload
     def __getitem__(self, name: slice) -> list[GapRow]: ...
     def __getitem__(self, name: SupportsIndex | slice | str) -> GapRow | list[GapRow]:
-        """The row with this name or at this place, or a slice of the rows. Raises GapRefused: no row has the name."""
+        """The row with this name or index, or a slice of the rows. Raises GapRefused: no row has the name."""
         if not isinstance(name, str):
             return super().__getitem__(name)
         for row in self:

@@ -47,7 +47,7 @@ class CheckResult(NamedTuple):
 
     @property
     def is_rejected(self) -> bool:
-        """True if the shop rejected all forged messages of the check."""
+        """True for a check of forged messages, if the shop accepted none of them."""
         return self.check.judge is checks.rejected and not any(exchange.is_accepted for exchange in self.faulty)
 
 
@@ -66,12 +66,12 @@ def certify(  # noqa: PLR0913  every argument is another fact about the shop
     """Examines the webhook endpoint at `url`, on this machine, which verifies messages with `secret`.
 
     `checkout` takes a customer's phone number and makes the shop create a payment in the sandbox of `session`; without
-    it the exam makes the payments, and the shop does not know them. `orders` returns payment → the count of its order's
-    fulfilments, alone or with the order's status. `printed` returns the shop's output since its previous call.
-    `restart` ends the shop and starts it again. `ended` receives each check that has a verdict, when the check ends.
-    `limit_s` is the time allowed for a response, in seconds; by default it is the sandbox's `delivery_timeout_s`, 15 s
-    unless switched. The exam advances the session's clock by a day and some minutes, and takes seconds for a quick
-    endpoint, a few minutes at most.
+    it the exam makes the payments, and the shop does not know them. `orders` returns payment → how often its order was
+    fulfilled, as a number, or as a ShopOrder with the order's status. `printed` returns the shop's output since its
+    previous call. `restart` ends the shop and starts it again. `ended` is called with the row of each examined check,
+    when the check ends. `limit_s` is the time allowed for a response, in seconds; by default it is the sandbox's
+    `delivery_timeout_s`, 15 s unless switched. The exam advances the session's clock by a day and some minutes, and
+    takes seconds for a quick endpoint, a few minutes at most.
     Raises ExamRefused: the URL is not on this machine, nothing listens there, the secret is invalid, or no payment can
     be made. Raises Interrupted: Ctrl-C.
     """
@@ -110,8 +110,8 @@ def _results(exam: Exam, until: float) -> Iterator[CheckResult]:
     """Makes and judges the checks in turn, and yields a result for each.
 
     The exam stops at `until`, in seconds of the monotonic clock, or when the shop accepts no genuine message or no
-    longer responds. Later checks are then not examined; but if the endpoint used more than half of the time, the last
-    check fails.
+    longer responds. Later checks are then not examined; but if time ran out and waiting for the endpoint took more than
+    half of it, the last check fails.
     """
     timeouts, stopped = 0, ""
     for check in CHECKS:
@@ -151,7 +151,7 @@ def _results(exam: Exam, until: float) -> Iterator[CheckResult]:
 
 
 def _command_failure(error: ExamRefused) -> tuple[str, str]:
-    """The message about a command that failed, and what the command printed."""
+    """Splits the error of a failed command into a message and what the command printed."""
     message, _, output = error.message.partition("; it printed:\n")
     return f"{message}. {error.hint}".strip() if output else str(error), output
 
@@ -252,7 +252,7 @@ def _status_verdict(result: CheckResult, status: str | None) -> tuple[str, str]:
 
 
 class _Cause(NamedTuple):
-    """The signs of a cause: a cause explains a failed check if all faulty exchanges of the check fit the signs."""
+    """Conditions of a cause, which explains a failed check if all faulty exchanges of the check fit."""
 
     fits: Callable[[WebhookExchange, Exam], bool]
     judge: Judge | None = None
@@ -274,11 +274,11 @@ _CAUSES: Final[Mapping[str, _Cause]] = {
     "uncaught": _Cause(lambda exchange, _: exchange.reply.status_code in range(500, 1000), checks.rejected),
     "command": _Cause(lambda *_: True),
 }
-"""Cause → its signs; `checks.toml` has its texts."""
+"""Name of a cause → its conditions; `checks.toml` has its texts."""
 
 
 def _causes_of(exam: Exam, results: Iterable[CheckResult]) -> dict[str, ReportRow]:
-    """Check name → the cause that explains its failure.
+    """Name of a check → the report's row of the cause that explains its failure.
 
     Sends some rejected genuine messages again to find the cause, and sets `spelling` of `exam`.
     """
@@ -316,9 +316,10 @@ def _explained(row: ReportRow, cause_by_check: Mapping[str, ReportRow]) -> Repor
 
 
 def _verified_spelling(exam: Exam, failed: Sequence[CheckResult]) -> int | None:
-    """The index in `_rejected_spellings` of the JSON text over which the shop verifies signatures; None if unknown.
+    """Finds out whether the shop verifies signatures over JSON that it writes anew, not over the received bytes.
 
-    Sends a rejected genuine message again, signed over each way to write its JSON.
+    Sends a rejected genuine message again with signatures over each spelling of its JSON. Returns the number of the
+    accepted spelling, a key of `_rejected_spellings`; None if there is none.
     """
     for result in failed:
         for exchange in result.faulty if result.check.judge is checks.accepted else ():
@@ -333,7 +334,7 @@ def _verified_spelling(exam: Exam, failed: Sequence[CheckResult]) -> int | None:
 
 
 def _rejected_spellings(exchange: WebhookExchange) -> dict[int | None, bytes]:
-    """Number of a spelling → the message's JSON as some library writes it, if its bytes differ from the bytes sent.
+    """Number of a spelling → the message's JSON as some library writes it, if the bytes differ from the sent ones.
 
     Empty if the shop did not reject the message.
     """

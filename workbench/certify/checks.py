@@ -41,11 +41,11 @@ REJECTED: Final = range(400, 500)
 _REDIRECTS: Final = range(300, 400)
 _GONE: Final = 410
 _PUBLISHED: Final = f"{SECRET_PREFIX}MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-"""The secret in the specification's example."""
+"""The secret in the example of Standard Webhooks, which everybody can look up."""
 _TO_COME: Final[Mapping[str, str]] = {
     STANDARD: f"v1a,{base64.b64encode(bytes(64)).decode()} {{}}", "stripe": f"{{}},v0={bytes(32).hex()}",
 }  # fmt: skip
-"""Scheme → a header's value with a signature of a future version of the scheme; `{}` is the known signature."""
+"""Scheme → a header's value with a signature of a future version, and `{}` for the signature of today's."""
 
 _PATIENCE_S: Final = 5
 """The exam waits this many seconds beyond the limit, to tell a late response from none."""
@@ -55,7 +55,9 @@ _CUSTOMERS: Final = {
     "failed": ("+260960000002", 6, ("failed",)),
     "late": ("+260960000010", 61, ("late_success",)),
 }
-"""Outcome → a customer's phone, the seconds to wait, and how the last event's type may end, whatever `event_types` is.
+"""Outcome → a customer's phone, the seconds to wait, and the possible endings of the last event's type.
+
+There are several endings because the register's row `event_types` decides the names.
 
 The customers approve after five seconds, have too little money, or approve a minute after the prompt has expired.
 """
@@ -90,7 +92,7 @@ class RawEvent(NamedTuple):
         return cls(members["id"], members["type"], body)
 
     def altered(self, new_id: str, *, object_members: dict[str, Any] | None = None, **members: object) -> "RawEvent":
-        """This event with the id `new_id`, other `members` of its body, and other `object_members` of its object."""
+        """A copy with the id `new_id`; `members` replace members of the body, `object_members` of `data.object`."""
         changed = {**json.loads(self.body, parse_float=Decimal), "id": new_id, **members}
         if object_members is not None:
             data = changed["data"]
@@ -98,7 +100,7 @@ class RawEvent(NamedTuple):
         return RawEvent.read(to_json(changed))
 
     def about(self, ids: tuple[str, ...], others: tuple[str, ...], new_id: str) -> "RawEvent":
-        """This event with the id `new_id`, about another payment: each of `ids` is replaced by its peer in `others`."""
+        """A copy with the id `new_id`, about another payment: `others` replace the ids in `ids`, in the same order."""
         body = self.body
         for own_id, other_id in zip((self.id, *ids), (new_id, *others), strict=False):
             body = body.replace(own_id.encode(), other_id.encode())
@@ -113,7 +115,7 @@ class PaymentEvents(NamedTuple):
 
     @property
     def success(self) -> RawEvent:
-        """The last event, which reports that the payment succeeded."""
+        """The last event, which reports the success of a payment that succeeded."""
         return self.events[-1]
 
 
@@ -158,7 +160,7 @@ class Exam:
     """The slowest response to a genuine message."""
     waited_ms: int = 0
     spelling: int | None = None
-    """The number of the JSON spelling whose bytes the shop verifies; None if it is not known."""
+    """The number of the JSON spelling over which the shop verifies signatures; None until `certify` finds one."""
 
     def __post_init__(self) -> None:
         register = self.session.control.gaps()
@@ -175,7 +177,7 @@ class Exam:
         self._new_ids = map(f"evt_exam{secrets.token_hex(4)}{{:04}}".format, count(1))
 
     def require(self, how: str) -> None:
-        """Raises NotExamined: the scheme in force cannot sign a message in the way `how`, a name of `webhooks.HOW`."""
+        """Raises NotExamined: the scheme in force has no messages of the kind `how`, a key of `webhooks.HOW`."""
         if why := NOT_IN.get(self.scheme, {}).get(how):
             raise NotExamined(f"the scheme {self.scheme} {why}")
 
@@ -184,7 +186,7 @@ class Exam:
         return next(self._new_ids)
 
     def make_payment(self, outcome: str = "paid", **fields: Any) -> PaymentEvents:  # noqa: ANN401  the fields of its intent
-        """Makes a payment with an outcome of `_CUSTOMERS`; without a checkout, its intent has the fields `asked`.
+        """Makes a payment with an outcome of `_CUSTOMERS`; without a checkout, its intent has these `fields`.
 
         Raises NotExamined: the payment came to another outcome, or the checkout created none.
         """
@@ -264,12 +266,12 @@ class Exam:
         return headers_for(secret or self.secret, event.id, at_s, event.body, also=also, scheme=self.scheme)
 
     def signed_success(self, **options: Any) -> tuple[RawEvent, dict[str, str]]:  # noqa: ANN401  as `signed` takes it
-        """The last event of a new payment that succeeded, and the event's headers."""
+        """The last event of a new payment that succeeded, and its headers; `options` are those of `signed_headers`."""
         event = self.make_payment().success
         return event, self.signed_headers(event, **options)
 
     def send(self, label: str, body: bytes, headers: dict[str, str]) -> None:
-        """Sends one message unchanged and notes the exchange."""
+        """Sends one message as it is, and keeps the exchange for the check; `label` names the message in the report."""
         self.note(WebhookExchange(label, self.target.post(body, headers), body))
 
     def deliver_payment(self, payment: PaymentEvents, *, backwards: bool = False) -> PaymentEvents:
@@ -299,12 +301,12 @@ class Exam:
                 self.exchanges[index] = self.send_genuine(event)
 
     def send_genuine(self, event: RawEvent, spelling: bytes = b"") -> WebhookExchange:
-        """Sends a genuine event. With `spelling`, the signature is over these bytes instead of the body."""
+        """Sends a genuine event, and keeps no exchange. A `spelling` is signed instead of the event's body."""
         headers = self.signed_headers(event._replace(body=spelling or event.body))
         return WebhookExchange(event.type, self.target.post(event.body, headers), event.body)
 
     def note(self, exchange: WebhookExchange) -> None:
-        """Keeps an exchange for the check. Raises NoAnswer: no response came in `patience_s` seconds."""
+        """Keeps an exchange for the check. Raises NoAnswer: no response came in the target's `patience_s` seconds."""
         self.exchanges.append(exchange)
         self.waited_ms += exchange.reply.latency_ms
         if exchange.reply.status_code is None and exchange.reply.latency_ms >= self.target.patience_s * 1000:
@@ -469,7 +471,7 @@ def _rolled_secret(exam: Exam) -> None:
 
 
 def _restart(exam: Exam) -> PaymentEvents:
-    """Sends events again after a restart, as if their responses had been lost."""
+    """Restarts the shop between two deliveries of the same events, as if the first responses had been lost."""
     if exam.restart is None:
         raise NotExamined("--cmd would examine it")
     payment = exam.deliver_payment(exam.make_payment())
@@ -542,7 +544,7 @@ def texts(kind: str) -> list[dict[str, Any]]:
 
 
 class Order(NamedTuple):
-    """The order's expected fulfilments and status after a check, why they matter, and how to fix the shop."""
+    """The fulfilments and the status that an order should have after a check; an empty status is not checked."""
 
     fulfilled: int
     why: str

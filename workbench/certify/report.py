@@ -49,12 +49,12 @@ class ReportRow(NamedTuple):
     fix: str
     notebook: str
     printed: str = ""
-    """The shop's output during a check that failed."""
+    """The shop's output during a check that failed or got a warning; for a failed command, the command's output."""
     cause: str = ""
     """The title of the cause that explains this failure and others; `why` and `fix` then belong to the cause."""
 
     def line(self, width: int | None = None) -> str:
-        """The row on one line, or on several lines if `width` columns are too few."""
+        """Verdict, title and responses on one line, or on several if `width` columns (121 by default) are too few."""
         room = (width or _LINE) - _VERDICT - 4
         title = min(_TITLE, room * 3 // 5)
         came = textwrap.shorten(visible(self.came), max(_CAME, room - title), placeholder=" …")
@@ -81,7 +81,8 @@ _WITH_A_CAUSE: Final = {"Came back", "Cause"}
 class Report:
     """The result of an exam as text, HTML, JSON and JUnit's XML; `at` is an RFC 3339 time.
 
-    `switched` holds the register's rows that were not at their default; a row of `causes` explains several failures.
+    `switched` is row of the register → value, of rows that were not at their default. `took_s` is in seconds. `causes`
+    has a row for each cause that explains failed checks.
     """
 
     url: str
@@ -153,7 +154,7 @@ class Report:
         return template.render(report=self, marks=_MARKS, tones=_TONES, url=visible(self.url), lab=_LAB, at=at)
 
     def write(self, path: str | Path) -> None:
-        """Writes the report in the form of the file's ending. Raises ExamRefused: unknown ending, or no such folder."""
+        """Writes the report as `form_of` renders it. Raises ExamRefused: as `form_of` does, or the file cannot be written."""
         text = form_of(Path(path))(self)
         try:
             write_whole(Path(path), text.encode())
@@ -167,7 +168,7 @@ class Report:
 
     @property
     def left_out(self) -> list[tuple[str, list[str]]]:
-        """The reasons for which checks were not examined, with the titles of the checks."""
+        """Each reason for which checks were not examined, with the titles of these checks."""
         titles_by_reason: dict[str, list[str]] = {}
         for row in self.rows:
             if row.verdict == NOT_EXAMINED:
@@ -177,7 +178,8 @@ class Report:
     def ending(self, width: int | None = None) -> str:
         """The text after the lines of the checks: causes, failures, checks that were not examined, and the score.
 
-        Lines have at most `width` columns; None leaves the default.
+        Lines have at most `width` columns. For None, lines about a check have at most 118, and the others are not
+        wrapped.
         """
         flagged = sorted((row for row in self.examined if row.verdict != PASSED), key=lambda row: bool(row.cause))
         parts = [
@@ -193,7 +195,7 @@ class Report:
 
     @property
     def switched_note(self) -> str:
-        """The register's switched rows, as the end of a sentence."""
+        """The register's switched rows, as the end of a sentence; empty if none is switched."""
         return f", with {switched_text(self.switched)}" if self.switched else ""
 
 
@@ -209,7 +211,7 @@ def first_few(texts: Sequence[str], separator: str) -> str:
 
 
 def _lines_of(row: ReportRow, width: int = _WIDTH) -> list[str]:
-    """The lines about a check or a cause, wrapped to `width` columns, at most _WIDTH.
+    """The lines about a check or a cause, wrapped to `width` columns, or to _WIDTH if that is less.
 
     Lines that the shop printed are not wrapped.
     """
@@ -225,9 +227,9 @@ _FORMS: Final[Mapping[str, Callable[[Report], str]]] = {
 
 
 def form_of(path: Path) -> Callable[[Report], str]:
-    """The function that returns a report's text in the form of a file's ending.
+    """Returns the function that renders a report in the format of the path's extension: .html, .json, .xml or .txt.
 
-    Raises ExamRefused: an unknown ending, or the folder does not exist.
+    Raises ExamRefused: another extension, or the folder does not exist.
     """
     if path.suffix.lower() not in _FORMS:
         raise ExamRefused(f"{path} ends in none of {', '.join(_FORMS)} (.xml is JUnit's).")

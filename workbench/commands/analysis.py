@@ -31,7 +31,7 @@ _LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the ship
 def _by_name(form: str) -> Callable[[click.Context, click.Parameter, Sequence[str]], dict[str, str]]:
     """A callback that parses texts NAME=VALUE as a mapping.
 
-    Raises BadParameter: a text has another `form`, or a name is given twice.
+    `form` describes such a text in messages. Raises BadParameter: another form, or a name is given twice.
     """
 
     def read(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> dict[str, str]:
@@ -94,7 +94,7 @@ def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: Mapp
 
 
 Option = Any
-"""The value of an option that reconcile() has as an argument in Python, under the same name."""
+"""The value of a command-line option that the Python function reconcile() takes as an argument of the same name."""
 
 _TABLE: Final = ".parquet"
 _WITH_EVERY_BREAK: Final = (".csv", ".xlsx", _TABLE)
@@ -105,7 +105,7 @@ _RULES_INSTEAD: Final = {
     "days": '[{{ on = ["key"], days = {} }}]',
     "minutes": '[{{ on = ["key"] }}, {{ on = ["amount", "phone"], minutes = {} }}]',
 }
-"""Former word in `--tolerance` → the rules that have the same effect, with its value."""
+"""Former word in `--tolerance` → the rules that have the same effect; `{}` is the word's value."""
 _WRITE_RULES: Final = (
     "{} is a rule now. Write match = {} in the layout, or the same after an account's name under [match] in the file "
     "of --rules."
@@ -396,10 +396,10 @@ def _statement(path: Path, options: Mapping[str, Any]) -> "Statement | Path":
 
 
 def _sides(inputs: Sequence[str], ledger_named: str | None) -> tuple[str, tuple[Path, ...]]:
-    """The path of the ledger, and those of the statements: the ledger is `named` or, for None, the first of `given`.
+    """The ledger's path or address, and the statements' paths.
 
-    All others in `given` are statements. Raises UsageError: there is no statement, or a statement is a database
-    address.
+    The ledger is `ledger_named` or, for None, the first of `inputs`; the other `inputs` are statements. Raises
+    UsageError: there is no statement, or a statement is a database address.
     """
     from workbench.analysis.statements.own_ledger import is_address
 
@@ -412,7 +412,7 @@ def _sides(inputs: Sequence[str], ledger_named: str | None) -> tuple[str, tuple[
 
 
 def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> "Ledger | Path":
-    """The ledger in the file or database `place`; `query`, `layout` and the phone key `key` are as for `read_ledger`.
+    """The ledger in the file or database `place`; the others are arguments of `read_ledger` (`key` is `phone_key`).
 
     For a Parquet table with all required columns, and no query or layout, only the path: the engine reads just those
     columns.
@@ -516,9 +516,9 @@ def layout(file: Path, out: Path | None, *, check: bool, ledger: bool, **reading
 
 
 def _check_ledger(file: Path, *, layout: str | None, layouts: Path | None, **reading: Any) -> None:  # noqa: ANN401  the others
-    """Shows a ledger as read with the layout named `layout`, which may be one in the folder `layouts`.
+    """Shows a ledger as read with `layout` or, for None, with a drafted layout, and prints the next command.
 
-    Raises StatementRefused: a row cannot be read.
+    Raises StatementRefused: a row cannot be read. Raises UsageError: `layouts` is not None.
     """
     from workbench.analysis.statements import draft_layout, read_ledger
 
@@ -543,9 +543,9 @@ def _next_command(*words: object) -> str:
 
 @contextmanager
 def _with_next_command(file: Path, hint: Callable[[StatementRefused], str]) -> Iterator[None]:
-    """In the block, gives a StatementRefused the hint that `hint` returns, and the command that drafts a layout.
+    """In the block, replaces a StatementRefused's hint by the result of `hint` and the command that drafts a layout.
 
-    The command is left out if the message already has it, or if the file has no header from which to draft.
+    The command is left out if the hint already has it, or if the file has no header from which to draft.
     """
     from workbench.analysis.statements.columns import cut
 
@@ -572,7 +572,7 @@ def _next_after_check(file: Path, check: "Check", reading: Mapping[str, Any]) ->
 
 
 def _value_by_statement(option: str, texts: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:
-    """Statement → its value of the option `what` (layout or account), from STATEMENT=VALUE or a VALUE for all.
+    """Statement → its value of an option (`layout` or `account`); `texts` are STATEMENT=VALUE, or a VALUE for all.
 
     None for a statement without a value, and for a .parquet table. Raises UsageError: two values for one statement or
     for all, or a value that only tables could use.
@@ -599,7 +599,7 @@ def _value_by_statement(option: str, texts: Sequence[str], statements: Sequence[
 
 
 def _statement_and_value(option: str, text: str, statements: Sequence[Path]) -> tuple[Path | None, str]:
-    """Splits STATEMENT=VALUE, the `text` of the option `what`; the statement is None if there is only a value.
+    """Splits STATEMENT=VALUE, a `text` of the option `option`; the statement is None if there is only a value.
 
     Raises UsageError: several statements have the name, or a text with `=` names neither a statement nor a file.
     """

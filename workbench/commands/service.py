@@ -355,7 +355,7 @@ def lab(folder: Path, port: int, *, no_browser: bool) -> None:
 
 
 def _pages() -> "Pages":
-    """Path → page, for the public pages of a served sandbox except `/`; the register has its defaults."""
+    """The public pages of a served sandbox except `/`, for JupyterLab to show, with the register's defaults."""
     from workbench.domain.gaps import Gaps
     from workbench.sandbox.messages import InForce, Request
     from workbench.sandbox.openapi.pages import PAGES, Page

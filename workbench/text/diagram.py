@@ -72,7 +72,7 @@ def clock_of(at: str) -> str:
 
 
 def utc_of(at: str) -> str:
-    """A moment of the trace in UTC, for the tooltip of its time."""
+    """A moment of the trace in UTC, as text for a tooltip."""
     return utc_text(_ms(at))
 
 
@@ -84,7 +84,7 @@ def _ms(at: str) -> int:
 _TITLE: Final = "Messages, in order"
 _TIMES: Final = f"times in Lusaka; {MASK_NOTE}"
 _TOP: Final = 40
-"""The y at which the diagram begins, below its title; a note that does not fit beside the title has its own line."""
+"""The y at which the diagram begins, below its title. A narrow diagram begins a line lower, below its note."""
 _LINE, _PADDING, _MARGIN, _HEAD = 15, 6, 16, 42
 _LONG: Final = 900
 """A picture higher than this repeats the lanes' names at its end."""
@@ -93,7 +93,7 @@ _PIECE: Final = re.compile(r"(?:[^ /_.]|\.(?=\d))*[ /_.]|(?:[^ /_.]|\.(?=\d))+")
 
 
 class Shape(NamedTuple):
-    """The widths of a diagram, its times and lane headings; `shares` divide the rest among the gaps between lanes."""
+    """Widths of a diagram, its times and lane headings; `shares` says how the gaps between lanes share the rest."""
 
     width: int
     times: int
@@ -115,7 +115,7 @@ TIGHT: Final = Shape(360, 0, 62, (1.2, 1.15, 1, 1))
 
 
 def _drawing(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
-    """The parts of a diagram in this shape, and its height; each row is as high as its texts require."""
+    """The SVG elements of a diagram in this shape, and its height; each step is as high as its texts require."""
     arrows, texts, times, y = list[str](), list[str](), list[str](), _HEAD + _PADDING
     moment = ""
     for step in steps:

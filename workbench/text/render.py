@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 PERSONS: Final = ("JPY_SESSION_NAME", "VSCODE_PID")
 """Environment variables that a Jupyter server (the first) and VS Code (the second) set for notebook kernels."""
 DOCKED: Final = "WORKBENCH_PHONE_IS_DOCKED"
-"""The environment variable that `workbench lab`, which shows a simulated phone beside notebooks, sets for kernels."""
+"""The environment variable that `workbench lab` sets for kernels, since it shows a simulated phone beside notebooks."""
 _VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 class Widget(Protocol):
-    """The part of ipywidgets' DOMWidget that this module uses, so that ipywidgets need not be loaded."""
+    """The type of an ipywidgets' DOMWidget, with only what this module uses: ipywidgets need not be loaded."""
 
     @property
     def model_id(self) -> str:
@@ -46,7 +46,7 @@ def is_live() -> bool:
 
 
 def with_widget(shown: Mapping[str, object], widget: Callable[[], Widget]) -> dict[str, object]:
-    """A bundle of text and HTML and, if a person sees the output, the view of a widget.
+    """The MIME bundle `shown` with, if a person sees the output, the view of a widget added.
 
     A headless run omits the view, since model ids differ in every run.
     """
@@ -105,7 +105,7 @@ def wrapped(text: str, width: int | None) -> str:
 
 
 def beside(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool] = ()) -> Iterator[str]:
-    """Yields the lines of cells side by side, each cell wrapped to its width; `numeric` cells are right-aligned."""
+    """Yields the lines of cells side by side, each wrapped to its width; a true `numeric` aligns its cell right."""
     columns = (wrapped(cell, width).split("\n") for cell, width in zip(cells, widths, strict=True))
     for texts in zip_longest(*columns, fillvalue=""):
         shape = zip(texts, widths, numeric or repeat(None), strict=False)
@@ -113,7 +113,7 @@ def beside(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool] 
 
 
 class DisplayColumn(NamedTuple):
-    """A heading; `numeric` columns are right-aligned. `link` is the link of a cell, with `{}` for the cell's text.
+    """A column of a DisplayTable; `numeric` aligns it right. Cells link to `link`, in which `{}` is the cell's text.
 
     In an `in_lusaka` column, whose cells are moments in Lusaka, HTML has the UTC moment as tooltip.
     """
@@ -128,7 +128,7 @@ class Tabular:
     """The base of objects that display themselves as one or more tables."""
 
     _width: ClassVar[int | None] = None
-    """The most columns of the text by default; None sets no limit."""
+    """The usual limit of a line of the text, in characters; None sets no limit."""
 
     def _table(self) -> "DisplayTable":
         raise NotImplementedError
@@ -242,7 +242,7 @@ def bundle(text: str, html: str) -> dict[str, str]:
 
 
 class Saved(NamedTuple):
-    """A live display as an executed notebook keeps it: text and HTML with the same facts, without a script."""
+    """What an executed notebook keeps of a live display: text and HTML with the same facts, without a script."""
 
     text: str
     html: str

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Snippet(NamedTuple):
-    """A request as code in four forms, each of which runs unchanged."""
+    """A request as code in four forms; each runs once its variables are set and its masked values are replaced."""
 
     python: str
     """A call of `bench`, or of `pay`, its client; the same as `httpx` if no such call sends this request."""
@@ -61,11 +61,11 @@ def snippet(  # noqa: PLR0913  one argument per part of a request
 ) -> Snippet:
     """The Snippet of a request.
 
-    `path` contains its ids and may contain a query, besides `query`. `body` is a value to send as JSON, amounts as
-    Decimal or int, or a text to send as it is. Without a Content-Type in `headers` one is added; an empty Content-Type
-    is not sent. `scheme` is `Bearer`, `Basic` or `none`, by default the operation's. `key` is `secret_key`,
-    `publishable_key` or `access_token`. `base_url` is for curl and JavaScript; a sandbox in this process, which nothing
-    outside reaches, has `$BASE_URL` in its place: set that to `bench.serve().base_url`.
+    `path` is the actual path, with ids, and may have a query, to which `query` is added. `body` is a value to send as
+    JSON, with amounts as Decimal or int, or a text to send as it is. Without a Content-Type in `headers` one is added;
+    an empty Content-Type is not sent. `scheme` is `Bearer`, `Basic` or `none`, by default the operation's. `key` is
+    `secret_key`, `publishable_key` or `access_token`. `base_url` is for curl and JavaScript; a sandbox in this process,
+    which nothing outside reaches, has `$BASE_URL` in its place: set that to `bench.serve().base_url`.
     """
     method, (path, _, query_text) = method.upper(), path.partition("?")
     in_path = parse_qs(query_text, keep_blank_values=True)
@@ -97,7 +97,7 @@ def snippet_of(call: TracedCall, base_url: str) -> Snippet:
 
 
 _VARIABLE = re.compile("\ue000(\\w+)\ue000")
-"""The name of a variable that replaces a secret in a text, between two private-use characters."""
+"""Matches a variable that replaces a secret in a text: its name between two private-use characters."""
 _WHOLE = re.compile(f'"{_VARIABLE.pattern}"')
 _REPLACED = re.compile("[\ud800-\udfff\ue000]")
 """Halves of surrogate pairs, which UTF-8 cannot encode, and the character that marks a variable."""
@@ -226,7 +226,7 @@ def _literal(value: object) -> str:
 
 
 def _in_quotes(piece: str, index: int) -> str:
-    """A part of a text that was split at its variables, as Python; at an odd index `place`, it is a variable."""
+    """A part of a text that was split at its variables, as Python; at an odd index, the part is a variable's name."""
     shown = repr(piece)
     return piece if index % 2 else f'"{shown[1:-1]}"' if '"' not in shown else shown
 
@@ -294,7 +294,7 @@ def _shell_quoted(text: str) -> str:
 
 
 def _escaped(letter: str) -> str:
-    """A character for `$'…'`; an invisible one is escaped byte by byte, to mean the same in every locale."""
+    """A character for use in `$'…'`; an invisible one is escaped byte by byte, to mean the same in every locale."""
     if letter in "\\'":
         return f"\\{letter}"
     return "".join(f"\\x{byte:02x}" for byte in letter.encode()) if _is_unseen(letter) else letter
@@ -333,7 +333,7 @@ def _js_text(text: str) -> str:
 
 
 def _js_body(content: str) -> str:
-    """A call of `JSON.stringify` if it produces the same bytes; else a text, for instance for amounts with decimals."""
+    """A call of `JSON.stringify` if it gives the same bytes as `content`; else a text, as for amounts with decimals."""
     try:
         value = json.loads(content, parse_float=str)
     except ValueError:
@@ -423,7 +423,10 @@ class ClientCall(NamedTuple):
         return None
 
     def lines(self, request: UnsentRequest, ids: Mapping[str, str]) -> list[str]:
-        """Lines of code that create the client and call its method; empty if no arguments make it send this request."""
+        """Lines of code that create the client and call the method; empty if the method cannot send this request.
+
+        `ids` is parameter in the path → id.
+        """
         arguments = {**ids, **dict(_named(request.body, self.parameters)), **request.query}
         for name, value in _own_headers(request).items():
             # Any other header is an argument that no method takes.
@@ -480,7 +483,7 @@ def client_calls() -> tuple[ClientCall, ...]:
 
 
 def _named(body: object, parameters: Mapping[str, Parameter]) -> Iterator[tuple[str, object]]:
-    """Yields the members of a body, at any depth, that are parameters; not a `type` that the method adds itself."""
+    """Yields the members of a body, at any depth, that are `parameters`; not a `type` that the method adds itself."""
     for name, value in body.items() if isinstance(body, Mapping) else ():
         if name not in parameters:
             yield from _named(value, parameters)
@@ -500,7 +503,7 @@ def _literal_of(kind: type) -> Callable[[Any], str | None]:
 
 
 def _span(seconds: object) -> str | None:
-    """A number of seconds as an argument in its largest whole unit; None if the clock cannot advance by it."""
+    """Seconds as an argument in the largest whole unit, such as `hours=1`; None if the clock cannot advance by them."""
     if not isinstance(seconds, int | Decimal) or seconds is True or seconds < 0 or seconds * 1000 % 1:
         return None
     for unit, length in _SPANS.items():
@@ -527,7 +530,10 @@ class BenchCall(NamedTuple):
     """The expression; in braces, ids of the path, and fields of the body (or of a GET's query) with their kind."""
 
     def lines(self, request: UnsentRequest, ids: Mapping[str, str]) -> list[str]:
-        """The expression that sends this request, as a line; empty if it would send another request."""
+        """The expression that sends this request, as one line; no line if the operation cannot send it.
+
+        `ids` is parameter in the path → id.
+        """
         fields, others = request.body or {}, request.query
         if self.method == "GET":
             fields, others = request.query, request.body

@@ -48,7 +48,7 @@ class Drawing(NamedTuple):
 def titled_svg(
     title: str, label: str, says: str, size: tuple[int, int], parts: Iterable[str], *, note: str = ""
 ) -> str:
-    """The SVG of these parts on a background of this width and height, with a title, and `note` beside or below it.
+    """A complete SVG of the elements `parts` on a background of this size, with a title, and `note` beside or below it.
 
     Screen readers read `label` first; `says` describes the whole picture.
     """
@@ -67,7 +67,7 @@ def titled_svg(
 
 
 def inline_svg(size: tuple[int, int], parts: Iterable[str]) -> str:
-    """The SVG of only these parts, for HTML that describes the picture and sets its colours."""
+    """An SVG of only the elements `parts`, for HTML that describes the picture and sets the palette's colours."""
     body = "".join(parts)
     for light, name in _VARIABLES.items():
         body = body.replace(f'"{light}"', f'"var({name})"')
@@ -83,7 +83,7 @@ def _start(size: tuple[int, int], says: str) -> str:
 
 
 def _dark(body: str) -> str:
-    """CSS rules that give a picture the palette's dark colours on screens in dark mode."""
+    """A style element that gives the picture `body` the palette's dark colours on screens in dark mode."""
     rules = (
         f'.{_CLASS} [{name}="{light}"]{{{name}:{dark}}}'
         for light, dark in IN_THE_DARK.items()
@@ -125,7 +125,7 @@ def joined_lines(parts: Iterable[str], room: int, joint: str) -> list[str]:
 
 
 def tag(name: str, content: str | None = None, /, **attributes: object) -> str:
-    """An element with the text `content`; `_` in an attribute's name stands for a hyphen."""
+    """An SVG element with the text `content`, or empty for None; `_` in an attribute's name stands for a hyphen."""
     written = _written(attributes)
     return f"<{name}{written}/>" if content is None else f"<{name}{written}>{_escaped(content)}</{name}>"
 
@@ -156,7 +156,7 @@ def text_at(x: float, y: float, words: str, fill: str, **more: object) -> str:
 
 
 def with_tooltip(element: str, words: str) -> str:
-    """The element with a tooltip."""
+    """The element with the tooltip `words`."""
     inside, end, name = element.rpartition("</")
     return f"{inside}{tag('title', words)}{end}{name}"
 
@@ -167,7 +167,7 @@ def centred(x: float, y: float, words: str, **more: object) -> str:
 
 
 def arrow(points: Sequence[tuple[int, int]], colour: str = BLUE) -> list[str]:
-    """A line through the points, with its tip at the last one."""
+    """The elements of a line through the points, with an arrow's tip at the last one."""
     (x1, y1), (x2, y2) = points[-2:]
     along = ((x2 > x1) - (x2 < x1), (y2 > y1) - (y2 < y1))
     body = [*points[:-1], (x2 - 8 * along[0], y2 - 8 * along[1])]
@@ -181,7 +181,7 @@ def arrow(points: Sequence[tuple[int, int]], colour: str = BLUE) -> list[str]:
 
 
 def labelled_arrow(start: int, end: int, y: int, words: str, colour: str) -> list[str]:
-    """A horizontal arrow with a text above its middle; a halo keeps lines from running through the text."""
+    """The elements of a horizontal arrow with a text above its middle; a halo keeps lines away from the text."""
     label = text_at((start + end) / 2, y - 6, words, INK, text_anchor="middle", **HALO)
     return [*arrow([(start, y), (end, y)], colour), label]
 

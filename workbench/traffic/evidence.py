@@ -27,7 +27,7 @@ from workbench.traffic.har import About, files_of, moment_s, recorded
 MOST_TEXT: Final = 64 * 2**20
 """The most bytes of recognised exchanges that are looked at; the rest is left out, and the result says so."""
 _EXCHANGE: Final = 2**12
-"""The memory that an exchange takes besides the text of its bodies, in bytes, roughly."""
+"""The rough memory of an exchange, in bytes, besides the text of its bodies."""
 _NEAR_S, _MINUTE_S, _DAY_S, _GAVE_UP_S = 5, 60, 86_400, 2 * 86_400
 _BOUNDS: Final[Mapping[Value, tuple[Decimal, Decimal]]] = {
     name: (Decimal(least or CENT), Decimal(most or 10**MAX_MAJOR_DIGITS - CENT))
@@ -49,7 +49,7 @@ def _clock_gap_s(traffic: Sequence[ObservedCall]) -> int:
     """The most seconds between the clocks of the service and of the recorder; 0 if the clocks are near.
 
     A new object shows the service's time; a charge does not, because its call may wait for the customer. Without new
-    objects, the soonest event does, if it comes a day after its moment, or before it.
+    objects, the webhook with the shortest delay shows it, if the delay is negative or longer than a day.
     """
     known_ids: set[str] = set()
     gaps_s: list[Decimal] = []
@@ -67,7 +67,7 @@ def _clock_gap_s(traffic: Sequence[ObservedCall]) -> int:
 # What several exchanges show together
 
 Readings: TypeAlias = Iterator[tuple[str, Reading, str]]
-"""The name of a row, the value that was shown, and the place of the exchange."""
+"""Triples: the name of a row, the value that was shown, and the exchange as file name and number."""
 
 
 _EXTRA: Final = {
@@ -100,7 +100,7 @@ def _event_types(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _prompt_timeout(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads the seconds from a confirmation, if the clocks are near, or from its event, to the prompt's end."""
+    """Reads how long prompts last: from a confirmation, if the clocks are near, or from its event, to `expires_at`."""
     is_near = not _clock_gap_s(traffic)
     for call in traffic:
         is_event = call.id == WEBHOOK and call.event.endswith("requires_action")
@@ -161,7 +161,7 @@ def _unit(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _wait(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads whether a charge's call waits for the customer; an unanswered prompt leaves a charge pending anyway."""
+    """Reads whether a charge's call waits for the customer. A pending charge shows it by a 202 or by later success."""
     calls = [call for call in traffic if call.id == "createCharge" and call.took and (call.charges or not call.ok)]
     pending = {charge["id"]: call for call in calls for charge in call.charges if charge.get("status") == "pending"}
     answered = [call for call in calls if pending.keys().isdisjoint(charge["id"] for charge in call.charges)]
@@ -185,7 +185,7 @@ def _late_after_all(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _accounts(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads how many accounts can get a token. One rejected account is no evidence: it may be misspelled."""
+    """Reads whether any account can get a token, or only one. A single rejected account may just be misspelled."""
     attempts = [call for call in traffic if call.id == "issueToken" and call.asked.get("email")]
     accepted = {str(call.asked["email"]): call.place for call in attempts if call.ok}
     rejected = {str(call.asked["email"]): call.place for call in attempts if call.status == HTTPStatus.UNAUTHORIZED}
@@ -197,7 +197,7 @@ def _accounts(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _keys(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads calls that repeat an idempotency key, with the same body or another, and the time between them."""
+    """Reads from repeated idempotency keys: the status for another body, whether errors are kept, and for how long."""
     first: dict[tuple[str, str], ObservedCall] = {}
     kept_s, forgotten_s, last = Decimal(0), Decimal("inf"), ""
     for call in traffic:
@@ -228,9 +228,9 @@ def _keys(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _retention(kept_s: Decimal, forgotten_s: Decimal) -> Reading:
-    """The only offered time between the longest wait for a replay, and the shortest wait after which a key was new.
+    """The only offered time between `kept_s`, the longest wait with a replay, and `forgotten_s`, the shortest without.
 
-    The time is a Part unless the waits are near each other; None while several times fit, an Other if none fits.
+    The time is a Part if the waits differ by over two minutes; None while several times fit, an Other if none fits.
     """
     offered = _offered("idempotency_retention_s")
     fits = [value for value in offered if kept_s - _NEAR_S <= value <= forgotten_s + _NEAR_S]
@@ -261,7 +261,7 @@ def _deliveries(traffic: Sequence[ObservedCall]) -> tuple[list[ObservedCall], di
 
 
 def _retries(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads the retries of events that a receiver did not accept."""
+    """Reads from retried webhooks the schedule, which statuses are retried, and whether a 410 disables the endpoint."""
     came, replayed_s = _deliveries(traffic)
     tries_of: dict[tuple[str, str], list[ObservedCall]] = defaultdict(list)
     for call in came:
@@ -284,7 +284,7 @@ def _retries(traffic: Sequence[ObservedCall]) -> Readings:
 def _first_retry(first: ObservedCall, second: ObservedCall | None, ended_s: Decimal) -> Readings:
     """Reads from an event's first two attempts which failures are retried, and how soon.
 
-    A copy that comes at once is no retry. `again` is None without a second attempt; the wait then lasted until
+    A copy that comes at once is no retry. `second` is None without a second attempt; the wait then lasted until
     `ended_s`, when the recording ended or the event was replayed, in seconds since 1970.
     """
     waited_s = (second.at_s if second else ended_s) - first.at_s
@@ -327,7 +327,7 @@ def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
 
 
 def _order(traffic: Sequence[ObservedCall]) -> Readings:
-    """Finds events that arrived after later events of the same object, and how soon outcomes arrived.
+    """Reads whether events arrive after later events of the same object, and how soon outcomes arrive.
 
     Both need clocks that are near each other.
     """
@@ -373,7 +373,7 @@ TOGETHER: Final[Mapping[str, Callable[[Sequence[ObservedCall]], Readings]]] = {
 
 
 class Finding(NamedTuple):
-    """The values of one row that traffic shows, or that are consistent with the traffic.
+    """The values of one row of the register that traffic shows, or with which the traffic is consistent.
 
     `shown` is value → seen part → places of the exchanges; the part "" means that the whole value was shown.
     """
@@ -416,7 +416,7 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Evidence(Tabular):
-    """The findings of some recordings for the whole register."""
+    """What some recordings show: one finding for each row of the register."""
 
     _width = 80
     findings: tuple[Finding, ...]

@@ -28,14 +28,14 @@ SUFFIX: Final = ".har"
 TRACE: Final = "_trace"
 """Our own field in a HAR's log; HAR wants an underscore before the name of such a field."""
 MOST_BYTES: Final = 4 * 2**20
-"""A reader skips a longer exchange: no payment is that long."""
+"""A reader skips an exchange of more bytes: no call of this interface is that long."""
 _SECRET_NAME = re.compile(r"secret|token|password|passwd|cookie|api.?key|^pin$|authorization|x.auth|jwt", re.IGNORECASE)
 # In _IN_QUERY, no character of a name can begin another name, so that even a long text is read only once.
 _NAMED = re.compile(rf"""(?i)("[^"\\]{{0,60}}?(?:{_SECRET_NAME.pattern})[^"\\]{{0,60}}"\s*:\s*")(?:[^"\\]|\\.)*""")
 _IN_QUERY = re.compile(r"""(?:^|[?&#])[^=&?#"\s]*=[^&#"\s]*""")
 _FORM = "application/x-www-form-urlencoded"
 _USER_INFO = re.compile(r"//[^/?#]*@")
-"""A user's name and password before the host of a URL."""
+"""Matches a user's name and password before the host of a URL."""
 _CREDENTIAL_START = re.compile(r"(?i)^(basic|bearer)\s+(?:[sp]k_|at_)?")
 _BOM = b"\xef\xbb\xbf"
 _UNKNOWN_URL = "http://webhook.invalid/{}"
@@ -159,7 +159,7 @@ def _hidden(text: str) -> str:
 
 
 def _without_secret(field: str) -> str:
-    """A field of a form or query; hides the value if the name, decoded as a server does, is a secret's name."""
+    """A field `name=value` of a form or query; hides the value if the name, once decoded, is a secret's name."""
     name, equals, _ = field.partition("=")
     is_secret = equals and _SECRET_NAME.search(unquote_plus(name.lstrip("?&#")))
     return f"{name}={MARK}" if is_secret else field
@@ -197,7 +197,7 @@ def moment_s(text: str) -> Decimal:
 def write_har(file: Path, rows: Iterable[Mapping[str, Any]], base_url: str) -> None:
     """Writes the calls and webhooks of a trace's rows as a HAR file. Raises TrafficRefused: it cannot be written.
 
-    The field `TRACE`, which other tools skip, has all rows as they are: HAR has no place for a screen or an entry,
+    The field `TRACE`, which other tools skip, has all rows as they are: HAR has no form for screens and ledger entries,
     which also show what a run relied on.
     """
     rows = list(rows)

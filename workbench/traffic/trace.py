@@ -61,7 +61,7 @@ def rows_of(reported: Iterable[wire.TraceRow]) -> Rows:
 
 
 class PagedRows(Sequence["dict[str, Any]"]):
-    """The rows of a sandbox's trace up to now; keeps the latest rows, and reads others page by page when needed.
+    """The rows of a sandbox's trace up to now: the latest in memory, the others requested page by page when needed.
 
     `ask` requests a page by the fields of `wire.TraceQuery`; `filters` has values of `kind` and `payment`. Rows with a
     `seq` above `until` are left out.
@@ -78,7 +78,7 @@ class PagedRows(Sequence["dict[str, Any]"]):
             newer, more = newer + len(page.data) - len(self.latest), page.has_more
         self.total = (page.total or 0) - newer
         self._number, self._page = -1, Rows()
-        """The number and the rows of the page that was read last; -1 and no rows at first."""
+        """The number and the rows of the last requested page; -1 and no rows before the first."""
 
     def __len__(self) -> int:
         return self.total
@@ -194,8 +194,8 @@ _T: Final = (
 class TAccounts:
     """T-accounts made from rows of postings (`account`, `code`, `side`, `amount_minor`, `currency`, `number`).
 
-    Beside each amount is the number of its entry, in the format `entry`. A title and `notes` come before the accounts,
-    and the sums of both sides after them.
+    Beside each amount is the number of its ledger entry, in the format `entry`. A title and `notes` come before the
+    accounts, and the sums of both sides after them.
     """
 
     def __init__(
@@ -407,8 +407,8 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 def _chosen(rows: AnyRows, name: str, value: str) -> AnyRows:
     """The rows with the kinds (separated by commas) or the payment in `value`; `name` is `kind` or `payment`.
 
-    Filters the rows in memory if these are all rows, if `value` is empty, or if `name` was filtered before; otherwise
-    requests the filtered rows from the sandbox.
+    Requests the chosen rows from the sandbox, unless `rows` has all rows in memory, was filtered by `name` before, or
+    `value` is empty: then chooses among `rows`.
     """
     if isinstance(rows, PagedRows) and len(rows) > len(rows.latest) and value and name not in rows.filters:
         return PagedRows(rows.ask, {**rows.filters, name: value}, rows.latest[-1]["seq"])
@@ -427,7 +427,7 @@ def _filtered(rows: AnyRows, name: str, value: str) -> Rows:
 
 
 def _accounts_of(entries: Rows) -> TAccounts:
-    """The T-accounts of these entries, below the entries' names."""
+    """The T-accounts of the trace's ledger entries, below the entries' names."""
     postings = [
         {
             "account": account, "side": side, "amount_minor": minor, "currency": currency, "number": place,
