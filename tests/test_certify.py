@@ -529,6 +529,13 @@ def compact(body: bytes) -> bytes:
     return json.dumps(json.loads(body), separators=(",", ":")).encode()
 
 
+def test_a_remedy_that_names_what_to_use_in_node_names_it_in_php_too():
+    fixes = {row["fix"] for kind in ("check", "cause") for row in checks.texts(kind)}
+    in_node = {fix for fix in fixes if re.search("express|npm", fix)}
+    assert len(in_node) == 3
+    assert {fix for fix in in_node if re.search("(?i)php", fix)} == in_node
+
+
 FORGED = {each.row.name for each in checks.CHECKS if each.judge is checks.rejected}
 WITH_AMOUNTS = {each.row.name for each in checks.CHECKS if each.judge is checks.accepted} - {
     "unknown_type", "burst", "restart", "large",

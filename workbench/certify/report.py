@@ -154,7 +154,7 @@ class Report:
         return template.render(report=self, marks=_MARKS, tones=_TONES, url=visible(self.url), lab=_LAB, at=at)
 
     def write(self, path: str | Path) -> None:
-        """Writes the report as `form_of` renders it. Raises ExamRefused: as `form_of` does, or the file cannot be written."""
+        """Writes the report as `form_of` renders it. Raises ExamRefused: as `form_of`, or the file is not writable."""
         text = form_of(Path(path))(self)
         try:
             write_whole(Path(path), text.encode())

@@ -126,11 +126,23 @@ def _operator_ids(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _bounds(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads which amounts of intents were accepted and rejected; a bound is shown only by amounts a ngwee apart."""
+    """Reads which amounts were accepted and rejected; a bound is shown only by amounts a ngwee apart.
+
+    If the traffic does not show the unit of charges, an amount counts only if both units lead to the same bounds.
+    """
+    shown = {unit for _, unit, _ in _unit(traffic)} & {"minor", "major"}
+    readings = [_bounds_in(unit, traffic) for unit in ("minor", "major") if not shown or unit in shown]
+    fitting = [pair for pair in readings if not isinstance(pair[0], Other)] or readings[:1]
+    if len({reading.value if isinstance(reading, Part) else reading for reading, _ in fitting}) == 1 and fitting[0][1]:
+        yield "amount_bounds", *fitting[0]
+
+
+def _bounds_in(unit: str, traffic: Sequence[ObservedCall]) -> tuple[Reading, str]:
+    """The bounds that amounts show if charges are in this unit, and the last telling exchange, empty if none tells."""
     decided = {
-        call.amount: call for call in traffic
-        if call.id == "createPaymentIntent" and call.amount and not call.is_fraction
-        and (call.ok or (call.status in {400, 422} and "amount" in call.text))
+        call.amount * (CENT if unit == "minor" and call.id == "createCharge" else 1): call for call in traffic
+        if call.amount and not call.is_fraction and (call.ok or (call.status in {400, 422} and "amount" in call.text))
+        and (call.id == "createPaymentIntent" or (call.id == "createCharge" and call.amount.as_tuple().exponent == 0))
     }  # fmt: skip
     low, high = _BOUNDS["1_to_20000"]
     telling = {amount: call for amount, call in sorted(decided.items()) if not low <= amount <= high}
@@ -139,9 +151,8 @@ def _bounds(traffic: Sequence[ObservedCall]) -> Readings:
     for value, (least, most) in _BOUNDS.items():
         if all(call.ok is (least <= amount <= most) for amount, call in decided.items()):
             edges = {least, most} | ({least - CENT, most + CENT} if value != "none" else set())
-            reading = value if edges <= {*decided} else Part(value, text)
-    for call in [*telling.values()][-1:]:
-        yield "amount_bounds", reading, call.place
+            reading = value if edges <= {*decided} else Part(value, text) if telling else None
+    return reading, "".join(call.place for call in [*telling.values()][-1:])
 
 
 def _unit(traffic: Sequence[ObservedCall]) -> Readings:
