@@ -41,7 +41,7 @@ class Options(NamedTuple):
     start: Any = None
 
     @classmethod
-    def of(cls, item: pytest.Item, seed: str) -> "Options":
+    def for_test(cls, item: pytest.Item, seed: str) -> "Options":
         """A test's options, with this `seed` unless a marker names one. Raises UsageError: an unknown argument."""
         arguments: dict[str, Any] = {}
         for marker in reversed([*item.iter_markers(MARKER)]):
@@ -80,7 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def bench(request: pytest.FixtureRequest) -> Iterator["Workbench"]:
     """A sandbox in this process for one test; its seed is the test's node id, unless the marker names one."""
-    options = Options.of(request.node, request.node.nodeid)
+    options = Options.for_test(request.node, request.node.nodeid)
     with options.open() as opened, _watched(request.node, opened, options):
         yield opened
 
@@ -118,7 +118,7 @@ def served_bench(request: pytest.FixtureRequest, _workbench_servers: "Servers") 
     """
     from workbench.bench import Workbench
 
-    options = Options.of(request.node, _SERVED_SEED)
+    options = Options.for_test(request.node, _SERVED_SEED)
     home, served = _workbench_servers(options)
     home.reset()
     before = _endpoints(home)

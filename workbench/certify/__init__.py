@@ -134,9 +134,9 @@ def _results(exam: Exam, until: float) -> Iterator[CheckResult]:
             continue
         except ExamRefused as error:
             # The command that fails now has worked for the first payment.
-            came, output = _command_failure(error)
+            message, output = _command_failure(error)
             printed = "\n".join(filter(None, [output, exam.printed()]))
-            yield CheckResult(check, check.ended(FAILED, came, printed), command_failed=True)
+            yield CheckResult(check, check.ended(FAILED, message, printed), command_failed=True)
             stopped = "" if exam.target.listens() else _GONE
             continue
         result = _judged(exam, check, payment)
@@ -166,11 +166,11 @@ def _judged(exam: Exam, check: Check, payment: PaymentEvents | None) -> CheckRes
         listed = ", ".join(status if count == 1 else f"{count} times {status}" for status, count in counts.items())
         slowest_ms = max(exchange.reply.latency_ms for exchange in exam.exchanges)
         return CheckResult(check, check.ended(PASSED, f"{listed}, at most {slowest_ms} ms"), payment)
-    came = [
+    parts = [
         f"{first_few([*dict.fromkeys(exchange.label for exchange in group)], ', ')}: {fault}"
         for fault, group in faults.items()
     ]
-    row = check.ended(WARNING if check.warns else FAILED, first_few(came, "; "), exam.printed())
+    row = check.ended(WARNING if check.warns else FAILED, first_few(parts, "; "), exam.printed())
     result = CheckResult(check, row, payment, [*chain.from_iterable(faults.values())])
     return result._replace(row=row._replace(**checks.REJECTED_BADLY)) if result.is_rejected else result
 
@@ -197,18 +197,18 @@ def _order_results(exam: Exam, results: Sequence[CheckResult]) -> Iterator[Check
         name, _, aspect = check.row.name.partition(".")
         result = result_by_check[name]
         if name not in orders_of and command_failed:
-            verdict, came = FAILED, why_not
+            verdict, text = FAILED, why_not
         elif name not in orders_of:
             # A check that was not examined has the same reason: no --cmd, or too little time.
             reason = result.row.came if result.row.verdict == NOT_EXAMINED else why_not
-            verdict, came = NOT_EXAMINED, reason or (_COMMAND_FAILED if result.command_failed else _UNACCEPTED)
+            verdict, text = NOT_EXAMINED, reason or (_COMMAND_FAILED if result.command_failed else _UNACCEPTED)
         elif name == "restart" and gone:
-            verdict, came = FAILED, f"{gone} earlier order{'s are' if gone > 1 else ' is'} gone"
+            verdict, text = FAILED, f"{gone} earlier order{'s are' if gone > 1 else ' is'} gone"
         elif aspect == "status":
-            verdict, came = _status_verdict(result, orders_of[name].status)
+            verdict, text = _status_verdict(result, orders_of[name].status)
         else:
-            verdict, came = _count_verdict(result, orders_of[name], in_all)
-        yield CheckResult(check, check.ended(verdict, came, output), command_failed=command_failed)
+            verdict, text = _count_verdict(result, orders_of[name], in_all)
+        yield CheckResult(check, check.ended(verdict, text, output), command_failed=command_failed)
 
 
 def _final_orders(exam: Exam, orders: Orders, results: Sequence[CheckResult]) -> dict[str, ShopOrder]:
@@ -299,10 +299,10 @@ def _causes_of(exam: Exam, results: Iterable[CheckResult]) -> dict[str, ReportRo
         names = {result.row.name for result in group}
         # The check `slow` repeats the slowest response of another check, so it does not count as a second failure.
         if len(names - {"slow"}) >= cause.least and names.issuperset(cause.needs):
-            came = texts["came"].format(limit_s=exam.limit_ms // 1000) or group[0].row.came
+            text = texts["came"].format(limit_s=exam.limit_ms // 1000) or group[0].row.came
             sent = ", ".join(result.row.title for result in group)
             printed = next((result.row.printed for result in group if result.row.printed), "")
-            row = ReportRow(**{**texts, "came": came}, verdict=FAILED, sent=sent, expected="", printed=printed)
+            row = ReportRow(**{**texts, "came": text}, verdict=FAILED, sent=sent, expected="", printed=printed)
             cause_by_check.update(dict.fromkeys(names, row))
     return cause_by_check
 

@@ -383,9 +383,11 @@ def _unknown_type(exam: Exam) -> None:
 
 
 def _unknown_fields(exam: Exam) -> None:
-    more = {"loyalty_points": 3, "till": {"name": "Kabwe Road", "number": 7}}
+    new_fields = {"loyalty_points": 3, "till": {"name": "Kabwe Road", "number": 7}}
     events = exam.make_payment().events
-    exam.deliver([event.altered(event.id, object_members=more, region="lusaka", tags=["a", None]) for event in events])
+    exam.deliver(
+        [event.altered(event.id, object_members=new_fields, region="lusaka", tags=["a", None]) for event in events]
+    )
 
 
 def _exact_bytes(exam: Exam) -> None:
@@ -564,7 +566,7 @@ class Check(NamedTuple):
     """True if a fault is only a warning, because the case may never occur in this shop."""
 
     @classmethod
-    def of(cls, order: Mapping[str, Any] | None = None, *, warns: bool = False, **texts: str) -> "Check":
+    def from_texts(cls, order: Mapping[str, Any] | None = None, *, warns: bool = False, **texts: str) -> "Check":
         """A check from the `texts` of its row of `checks.toml`, and the table `order` of that row, if it has one.
 
         With `warns`, a fault is only a warning.
@@ -577,7 +579,7 @@ class Check(NamedTuple):
         return self.row._replace(verdict=verdict, came=came, printed=printed)
 
 
-CHECKS: Final = tuple(Check.of(**row) for row in texts("check"))
+CHECKS: Final = tuple(Check.from_texts(**row) for row in texts("check"))
 
 
 def times(count: int) -> str:

@@ -137,8 +137,8 @@ def _drawing(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
             y += _LINE * len(lines) + (_PADDING if is_back and lines else 0)
             if lines:
                 arrows += _arrow(source, target, y, colour, is_back=is_back)
-                for place, line in enumerate(lines, start=1 - len(lines)):
-                    texts.append(svg.tag("text", line, x=(start + end) // 2, y=y - 5 + _LINE * place, fill=colour))
+                for index, line in enumerate(lines, start=1 - len(lines)):
+                    texts.append(svg.tag("text", line, x=(start + end) // 2, y=y - 5 + _LINE * index, fill=colour))
         y += _PADDING
     lives = [svg.line(x, _HEAD, x, y + _PADDING, svg.RULE) for x in shape.lanes.values()]
     head_tops = [0] if y <= _LONG else [0, y + _PADDING]
@@ -180,8 +180,8 @@ def _lane_headings(shape: Shape, y: int) -> Iterator[str]:
         words = name.split()
         is_short = all(svg.width_of(word) * size / 11 <= shape.head for word in words)
         lines = words if is_short else words[-1:]
-        for place, line in enumerate(lines):
-            down = y + _HEAD / 2 + 4 + (place - (len(lines) - 1) / 2) * 14
+        for index, line in enumerate(lines):
+            down = y + _HEAD / 2 + 4 + (index - (len(lines) - 1) / 2) * 14
             yield svg.text_at(x, down, line, svg.INK, font_size=size, font_weight=600, text_anchor="middle")
 
 

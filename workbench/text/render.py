@@ -200,12 +200,14 @@ class DisplayTable(Tabular):
                 widths[above.index(max(above))] -= 1
             return widths, [slice(None)]
         # The further lines of a wrapped cell are indented once more.
-        widths = [wide if wide <= width - len(_GAP) else width - 2 * len(_GAP) for wide in widths]
+        widths = [
+            column_width if column_width <= width - len(_GAP) else width - 2 * len(_GAP) for column_width in widths
+        ]
         cuts, used = [0], 0
-        for place, wide in enumerate(widths):
-            if place and used + wide > width:
-                cuts, used = [*cuts, place], len(_GAP)
-            used += wide + len(_GAP)
+        for index, column_width in enumerate(widths):
+            if index and used + column_width > width:
+                cuts, used = [*cuts, index], len(_GAP)
+            used += column_width + len(_GAP)
         return widths, [slice(*cut) for cut in pairwise((*cuts, None))]
 
     def _lines(self, row: Sequence[str], widths: Sequence[int], parts: Iterable[slice]) -> str:

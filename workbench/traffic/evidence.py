@@ -109,8 +109,8 @@ def _prompt_timeout(traffic: Sequence[ObservedCall]) -> Readings:
         prompts = [within(item, "next_action", "ussd_prompt") for item in call.objects if begun_s]
         for end_s in [end_s for prompt in prompts if (end_s := number_in(prompt.get("expires_at"))) is not None][:1]:
             lasts_s = float(end_s) - float(begun_s)
-            near = [value for value in _offered("prompt_timeout_s") if abs(lasts_s - value) <= _NEAR_S]
-            yield "prompt_timeout_s", near[0] if near else Other(f"{lasts_s:.0f} s"), call.place
+            values = [value for value in _offered("prompt_timeout_s") if abs(lasts_s - value) <= _NEAR_S]
+            yield "prompt_timeout_s", values[0] if values else Other(f"{lasts_s:.0f} s"), call.place
 
 
 _LONG: Final = {operator.long_id for operator in EVERY_OPERATOR.values()}
@@ -161,8 +161,8 @@ def _unit(traffic: Sequence[ObservedCall]) -> Readings:
     for call in traffic:
         # An intent that shows no amount has the one that was asked for.
         requested = call.asked.get("amount") if call.id == "createPaymentIntent" else None
-        known = {intent["id"]: number_in(intent.get("amount", requested)) for intent in call.intents}
-        amounts |= {intent: amount for intent, amount in known.items() if amount is not None}
+        amount_of = {intent["id"]: number_in(intent.get("amount", requested)) for intent in call.intents}
+        amounts |= {intent: amount for intent, amount in amount_of.items() if amount is not None}
     for call in traffic:
         for charge in call.charges:
             major, amount = amounts.get(str(charge.get("payment_intent"))), number_in(charge.get("amount"))
@@ -260,22 +260,22 @@ _REPLAYS: Final = {"replayEvent", "replayDelivery", "replayDeadLetters"}
 
 def _deliveries(traffic: Sequence[ObservedCall]) -> tuple[list[ObservedCall], dict[object, Decimal]]:
     """The webhooks that came before a replay of their event, and event → the moment of its first replay."""
-    came: list[ObservedCall] = []
+    deliveries: list[ObservedCall] = []
     replayed_s: dict[object, Decimal] = {}
     for call in traffic:
         if call.id in _REPLAYS:
             events = [call.url.partition("?")[0].split("/")[-2], *(item.get("event") for item in call.objects)]
             replayed_s = {**dict.fromkeys(events, call.at_s), **replayed_s}
         elif call.id == WEBHOOK and str(call.asked.get("id")) not in replayed_s:
-            came.append(call)
-    return came, replayed_s
+            deliveries.append(call)
+    return deliveries, replayed_s
 
 
 def _retries(traffic: Sequence[ObservedCall]) -> Readings:
     """Reads from retried webhooks the schedule, which statuses are retried, and whether a 410 disables the endpoint."""
-    came, replayed_s = _deliveries(traffic)
+    deliveries, replayed_s = _deliveries(traffic)
     tries_of: dict[tuple[str, str], list[ObservedCall]] = defaultdict(list)
-    for call in came:
+    for call in deliveries:
         if call.at_s:
             tries_of[call.url, str(call.asked.get("id"))].append(call)
     gone = {call.url for tries in tries_of.values() for call in tries if call.status == HTTPStatus.GONE}
@@ -309,9 +309,9 @@ def _first_retry(first: ObservedCall, second: ObservedCall | None, ended_s: Deci
     if first.status in _WAITS and second:
         retry_after = first.got.get("retry-after", "")
         least_s = max(_AT_LEAST_S, min(int(retry_after), 2 * _MINUTE_S)) if retry_after.isdecimal() else _AT_LEAST_S
-        near = "ignored" if waited_s < _AT_LEAST_S else "honoured" if least_s <= waited_s < _FIRST_WAIT_S else None
+        value = "ignored" if waited_s < _AT_LEAST_S else "honoured" if least_s <= waited_s < _FIRST_WAIT_S else None
         text = "Retry-After" if retry_after else "a minute after 429, 502 and 504"
-        yield "delivery_retry_after", near and Part(near, text, 2), second.place
+        yield "delivery_retry_after", value and Part(value, text, 2), second.place
 
 
 def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
@@ -345,30 +345,30 @@ def _order(traffic: Sequence[ObservedCall]) -> Readings:
     if _clock_gap_s(traffic):
         return
     newest: dict[object, Decimal] = {}
-    known, tried, late_by, soonest = set(), set(), {}, {}
+    delivered, attempted, late_by, soonest = set(), set(), {}, {}
     for call in _deliveries(traffic)[0]:
         at_s, object_id = _time_s(call), next((item["id"] for item in call.objects), None)
         if not at_s or object_id is None:
             continue
         event_key, is_late = (object_id, call.event, at_s), at_s < newest.get(object_id, at_s)
         late_s = call.at_s - at_s
-        if call.ok and is_late and event_key not in known:
-            value = "out_of_order" if event_key not in tried and _NEAR_S < late_s < _MINUTE_S else "unordered"
+        if call.ok and is_late and event_key not in delivered:
+            value = "out_of_order" if event_key not in attempted and _NEAR_S < late_s < _MINUTE_S else "unordered"
             late_by[value] = call.place
         is_outcome = call.event.endswith(("succeeded", "successful", "failed"))
         # An event that arrives before its time is of a clock that was moved.
-        if call.at_s and late_s >= -_NEAR_S and event_key not in tried and is_outcome:
+        if call.at_s and late_s >= -_NEAR_S and event_key not in attempted and is_outcome:
             soonest[late_s] = call.place
-        tried.add(event_key)
+        attempted.add(event_key)
         if call.ok:
-            known.add(event_key)
+            delivered.add(event_key)
             newest[object_id] = max(at_s, newest.get(object_id, at_s))
     for value in sorted(late_by)[:1]:
         text = f"an event came late, after a younger one: {value}"
         yield "ordering", "unordered" if value == "unordered" else Part(value, text), late_by[value]
     for late_s in sorted(soonest)[:1]:
-        near = {"at_once": 0, "thirty_seconds": 30}.items()
-        values = [value for value, after_s in near if abs(late_s - after_s) <= _NEAR_S]
+        delays = {"at_once": 0, "thirty_seconds": 30}.items()
+        values = [value for value, after_s in delays if abs(late_s - after_s) <= _NEAR_S]
         yield "lateness", values[0] if values else Other(f"{late_s:.0f} s after"), soonest[late_s]
 
 
@@ -497,8 +497,8 @@ def _about(method: str, url: str) -> About | None:
         path = urlsplit(url).path.lstrip("/")
     except ValueError:
         path = ""
-    known = (about for called, pattern, about in _PATHS if called == method and pattern.fullmatch(path))
-    return next(known, (WEBHOOK, (), None) if method == "POST" else None)
+    matches = (about for called, pattern, about in _PATHS if called == method and pattern.fullmatch(path))
+    return next(matches, (WEBHOOK, (), None) if method == "POST" else None)
 
 
 def fit(*places: str | Path) -> Evidence:

@@ -232,8 +232,8 @@ def _entry(row: Mapping[str, Any], base_url: str) -> dict[str, Any]:
 
 
 def _message_part(headers: Mapping[str, str], name: str, body: str) -> dict[str, Any]:
-    kind = {key.lower(): value for key, value in headers.items()}.get("content-type", "")
-    content = {"mimeType": kind, "text": body, **({"size": len(body.encode())} if name == "content" else {})}
+    media_type = {key.lower(): value for key, value in headers.items()}.get("content-type", "")
+    content = {"mimeType": media_type, "text": body, **({"size": len(body.encode())} if name == "content" else {})}
     listed = [{"name": key, "value": value} for key, value in headers.items()]
     common = {"httpVersion": "HTTP/1.1", "cookies": [], "headers": listed, "headersSize": -1, "bodySize": -1}
     return {**common, name: content} if body or name == "content" else common

@@ -271,13 +271,13 @@ class Exchanges(Sequence[Exchange]):
         return len(self._rows)
 
     @overload
-    def __getitem__(self, place: int) -> Exchange: ...
+    def __getitem__(self, index: int) -> Exchange: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Exchange]: ...
-    def __getitem__(self, place: int | slice) -> Exchange | list[Exchange]:
-        if isinstance(place, slice):
-            return [Exchange(row, self._base_url) for row in self._rows[place]]
-        return Exchange(self._rows[place], self._base_url)
+    def __getitem__(self, index: slice) -> list[Exchange]: ...
+    def __getitem__(self, index: int | slice) -> Exchange | list[Exchange]:
+        if isinstance(index, slice):
+            return [Exchange(row, self._base_url) for row in self._rows[index]]
+        return Exchange(self._rows[index], self._base_url)
 
     def __repr__(self) -> str:
         return repr([*self])
@@ -349,20 +349,20 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
     def saved(self) -> Saved:
         """A record of the latest rows: the sequence, the ledger, the phone's last screen, and the table."""
         latest, steps = [*self._rows[-MOST_ROWS:]], self._table()
-        texts, came = [str(steps)], ""
+        texts, sections = [str(steps)], ""
         if entries := [row for row in latest if row["kind"] == wire.ENTRY]:
             accounts = _accounts_of(entries)
             texts.append(repr(accounts))
-            came += f"<section>{accounts.html}</section>"
+            sections += f"<section>{accounts.html}</section>"
         if screens := [row for row in latest if row["kind"] == wire.SCREEN]:
             at, screen = screens[-1]["at"], wire.screen_of(screens[-1])
             number, lines = visible(screen.phone), [visible(line) for line in screen.words.split("\n")]
             status = f"{clock_of(at)[11:]} in Lusaka"
             shown = receipt(number, lines[0], number, lines, status, hover=utc_of(at))
             texts.append(shown.text)
-            came += f"<section><p>The phone</p>{shown.html}</section>"
+            sections += f"<section><p>The phone</p>{shown.html}</section>"
         listed = f"<details><summary>The rows as a table</summary>{steps.html()}</details>"
-        drawn = f'{_STYLE}{self.sequence.html}<div class="came">{came}</div>{listed}'
+        drawn = f'{_STYLE}{self.sequence.html}<div class="came">{sections}</div>{listed}'
         return Saved("\n\n".join(texts), f'<div class="wb-saved">{drawn}</div>')
 
     def save(self, file: str | Path) -> None:
@@ -373,13 +373,13 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
         har.write_har(Path(file), self._rows, self._base_url or "http://sandbox")
 
     @overload
-    def __getitem__(self, place: int) -> dict[str, Any]: ...
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
     @overload
-    def __getitem__(self, place: slice) -> "Trace": ...
-    def __getitem__(self, place: int | slice) -> "dict[str, Any] | Trace":
-        if isinstance(place, int):
-            return self._rows[place]
-        return self._with(self._rows[place])
+    def __getitem__(self, index: slice) -> "Trace": ...
+    def __getitem__(self, index: int | slice) -> "dict[str, Any] | Trace":
+        if isinstance(index, int):
+            return self._rows[index]
+        return self._with(self._rows[index])
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self._rows)
@@ -430,11 +430,11 @@ def _accounts_of(entries: Rows) -> TAccounts:
     """The T-accounts of the trace's ledger entries, below the entries' names."""
     postings = [
         {
-            "account": account, "side": side, "amount_minor": minor, "currency": currency, "number": place,
+            "account": account, "side": side, "amount_minor": minor, "currency": currency, "number": number,
             "code": next((code for name, code in _CODES.items() if name.fullmatch(account)), 0),
         }
-        for place, row in enumerate(entries, start=1)
+        for number, row in enumerate(entries, start=1)
         for side, account, minor, currency in wire.entry_of(row).postings
     ]  # fmt: skip
-    named = "; ".join(f"({place}) {row['what']}" for place, row in enumerate(entries, start=1))
+    named = "; ".join(f"({number}) {row['what']}" for number, row in enumerate(entries, start=1))
     return TAccounts(postings, "Ledger", [named], entry="({})")
