@@ -68,7 +68,7 @@ def switched_rows(rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
 
 
 def rows_relied_on(engine: "Engine", counts: Callable[["TraceRow"], bool] = lambda _: True) -> Callable[[], set[str]]:
-    """A function that returns the rows of the register on which a sandbox has relied until the call of the function.
+    """A function that returns the rows of the register on which a sandbox has relied so far.
 
     Calls from before a reset of the sandbox count too. `counts` returns False for a row of the trace to ignore.
     """
@@ -177,7 +177,8 @@ class AlternativeRuns:
     `rows` is row → the values to run the command under; a row that the first run does not rely on is left out.
     `webhook` is the path at which the command takes webhooks, on the port in the variable PORT; empty for none. `junit`
     is the file, or the folder of files, to which the command writes its report; by default the file in WORKBENCH_JUNIT.
-    `limit_s` is how many seconds a run may take, by default as FIRST_S says; `jobs` is how many runs go side by side.
+    `limit_s` is how many seconds a run may take, by default FIRST_S for the first run, and for a later one ten times
+    the first run's duration and 10 s more. `jobs` is how many runs go side by side.
     """
 
     command: Sequence[str]

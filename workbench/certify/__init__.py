@@ -212,7 +212,7 @@ def _order_results(exam: Exam, results: Sequence[CheckResult]) -> Iterator[Check
 
 
 def _final_orders(exam: Exam, orders: Orders, results: Sequence[CheckResult]) -> dict[str, ShopOrder]:
-    """Check → its payment's order.
+    """Name of a check → the order of its payment.
 
     Reads the orders again until two readings agree and hold the expected fulfilments, for at most 5 s.
     """
@@ -308,7 +308,7 @@ def _causes_of(exam: Exam, results: Iterable[CheckResult]) -> dict[str, ReportRo
 
 
 def _explained(row: ReportRow, cause_by_check: Mapping[str, ReportRow]) -> ReportRow:
-    """Returns the row; if a cause explains the row's failure, with the `why` and `fix` of the cause."""
+    """Returns the row, with the `why` and `fix` of the cause that explains its failure, if there is such a cause."""
     cause = cause_by_check.get(row.name) or cause_by_check.get(row.name.partition(".")[0])
     if cause is None or row.verdict not in {FAILED, WARNING}:
         return row

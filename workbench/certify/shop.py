@@ -116,7 +116,7 @@ class Shop:
 def running(command: str, environment: Mapping[str, str], target: Target) -> Iterator[Shop]:
     """Starts a shop by a shell command; when the block ends, all processes of the shop end.
 
-    Raises ExamRefused: another program listens there already, or the shop ends or does not listen within 30 seconds.
+    Raises ExamRefused: another program listens on the target's port, or the shop ends or does not listen within 30 s.
     """
     if target.listens():
         message = f"Another program listens on port {target.port} already, so the exam would examine that."
@@ -141,7 +141,7 @@ class ShopOrder(NamedTuple):
 
 
 def total(orders: Iterable[int | ShopOrder]) -> ShopOrder:
-    """Adds up the orders of one payment; a number is the fulfilments. The status is `paid` if no order has another."""
+    """Adds up one payment's orders, of which numbers are fulfilments; the status is `paid` if no order has another."""
     read = [order if isinstance(order, ShopOrder) else ShopOrder(order) for order in orders]
     statuses = sorted((order.status for order in read if order.status), key=PAID.__eq__)
     return ShopOrder(sum(order.fulfilled for order in read), statuses[0] if statuses else None)

@@ -33,7 +33,7 @@ _VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 class Widget(Protocol):
-    """The type of an ipywidgets' DOMWidget, with only what this module uses: ipywidgets need not be loaded."""
+    """The type of an ipywidgets DOMWidget, with only what this module uses: ipywidgets need not be loaded."""
 
     @property
     def model_id(self) -> str:

@@ -25,9 +25,9 @@ from workbench.text.render import DisplayTable, Tabular, table
 from workbench.traffic.har import About, files_of, moment_s, recorded
 
 MOST_TEXT: Final = 64 * 2**20
-"""The most bytes of recognised exchanges that are looked at; the rest is left out, and the result says so."""
+"""The most memory for recognised exchanges, in bytes, roughly; further ones are left out, and the result says so."""
 _EXCHANGE: Final = 2**12
-"""The rough memory of an exchange, in bytes, besides the text of its bodies."""
+"""The rough memory of an exchange, in bytes, without the text of its bodies."""
 _NEAR_S, _MINUTE_S, _DAY_S, _GAVE_UP_S = 5, 60, 86_400, 2 * 86_400
 _BOUNDS: Final[Mapping[Value, tuple[Decimal, Decimal]]] = {
     name: (Decimal(least or CENT), Decimal(most or 10**MAX_MAJOR_DIGITS - CENT))
@@ -138,7 +138,7 @@ def _bounds(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _bounds_in(unit: str, traffic: Sequence[ObservedCall]) -> tuple[Reading, str]:
-    """The bounds that amounts show if charges are in this unit, and the last telling exchange, empty if none tells."""
+    """The bounds that amounts show if charges are in this unit, and the exchange that shows them; empty for none."""
     decided = {
         call.amount * (CENT if unit == "minor" and call.id == "createCharge" else 1): call for call in traffic
         if call.amount and not call.is_fraction and (call.ok or (call.status in {400, 422} and "amount" in call.text))
@@ -156,7 +156,7 @@ def _bounds_in(unit: str, traffic: Sequence[ObservedCall]) -> tuple[Reading, str
 
 
 def _unit(traffic: Sequence[ObservedCall]) -> Readings:
-    """Compares the amount of an intent, in major units, with that of its charge."""
+    """Reads the unit of charges: compares the amount of an intent, in major units, with that of its charge."""
     amounts: dict[object, Decimal | None] = {}
     for call in traffic:
         # An intent that shows no amount has the one that was asked for.
@@ -172,7 +172,7 @@ def _unit(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _wait(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads whether a charge's call waits for the customer. A pending charge shows it by a 202 or by later success."""
+    """Reads whether a charge's call waits for the customer. A pending charge tells if it has a 202 or succeeds later."""
     calls = [call for call in traffic if call.id == "createCharge" and call.took and (call.charges or not call.ok)]
     pending = {charge["id"]: call for call in calls for charge in call.charges if charge.get("status") == "pending"}
     answered = [call for call in calls if pending.keys().isdisjoint(charge["id"] for charge in call.charges)]
@@ -253,13 +253,13 @@ def _retention(kept_s: Decimal, forgotten_s: Decimal) -> Reading:
 
 
 _AT_LEAST_S, _FIRST_WAIT_S = 45, 180
-"""A first wait between these seconds is neither the schedule's 5 s nor its 1800 s."""
+"""A first wait between these two, in seconds, is of no offered schedule: those begin with 5 s and 1800 s."""
 _WAITS: Final = {429, 502, 504}
 _REPLAYS: Final = {"replayEvent", "replayDelivery", "replayDeadLetters"}
 
 
 def _deliveries(traffic: Sequence[ObservedCall]) -> tuple[list[ObservedCall], dict[object, Decimal]]:
-    """The webhooks that came before a replay of their event, and event → the moment of its first replay."""
+    """The webhooks that no replay of their event preceded, and event id → the first replay, in seconds since 1970."""
     deliveries: list[ObservedCall] = []
     replayed_s: dict[object, Decimal] = {}
     for call in traffic:
@@ -317,7 +317,8 @@ def _first_retry(first: ObservedCall, second: ObservedCall | None, ended_s: Deci
 def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
     """The only schedule that fits the waits, give or take a fifth; None while several fit, an Other if none fits.
 
-    The schedule is a Part, seen in part, unless every attempt failed and no other came for two days, until `ended_s`.
+    The schedule is a Part unless all attempts were seen: each failed, and over two days passed from the last one to
+    `ended_s`, in seconds since 1970.
     """
     failed = next((at for at, attempt in enumerate(tries) if attempt.is_success), len(tries))
     waits = [later.at_s - earlier.at_s for earlier, later in pairwise(tries[: failed + 1])]
@@ -492,7 +493,7 @@ _PATHS: Final = tuple(
 
 
 def _about(method: str, url: str) -> About | None:
-    """The operation of a call on any host, below any path; for any other POST, a webhook; otherwise None."""
+    """Recognises an operation by method and path, on any host and below any path; another POST counts as a webhook."""
     try:
         path = urlsplit(url).path.lstrip("/")
     except ValueError:

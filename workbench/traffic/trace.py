@@ -366,7 +366,7 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
         return Saved("\n\n".join(texts), f'<div class="wb-saved">{drawn}</div>')
 
     def save(self, file: str | Path) -> None:
-        """Write the calls and webhooks as HAR 1.2 with secrets masked, for browser tools, `fit` and `check-live`.
+        """Writes the calls and webhooks as HAR 1.2 with secrets masked, for browser tools, `fit` and `check-live`.
 
         Raises TrafficRefused: the file cannot be written.
         """
@@ -405,7 +405,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _chosen(rows: AnyRows, name: str, value: str) -> AnyRows:
-    """The rows with the kinds (separated by commas) or the payment in `value`; `name` is `kind` or `payment`.
+    """The rows of some kinds (`name` is `kind`, `value` has commas between them), or of a payment (`payment`, its id).
 
     Requests the chosen rows from the sandbox, unless `rows` has all rows in memory, was filtered by `name` before, or
     `value` is empty: then chooses among `rows`.
