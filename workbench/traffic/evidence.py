@@ -172,7 +172,7 @@ def _unit(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _wait(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads whether a charge's call waits for the customer. A pending charge tells if it has a 202 or succeeds later."""
+    """Reads whether a charge waits for the customer. A pending charge tells by a 202, or if it succeeds later."""
     calls = [call for call in traffic if call.id == "createCharge" and call.took and (call.charges or not call.ok)]
     pending = {charge["id"]: call for call in calls for charge in call.charges if charge.get("status") == "pending"}
     answered = [call for call in calls if pending.keys().isdisjoint(charge["id"] for charge in call.charges)]
