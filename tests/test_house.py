@@ -24,17 +24,11 @@ LOOKS_LIKE_A_KEY = re.compile(r"[sp]k_(?:test|live)_[0-9A-Za-z]{16,}|whsec_[A-Za
 OF_A_MACHINE = re.compile(r"/(?:home|Users|root|tmp)/[\w.-]+/|[A-Z]:\\\\Users")
 INEXACT = re.compile(r"\b(?:REAL|FLOAT|DOUBLE|NUMERIC|DECIMAL)\b", re.IGNORECASE)
 NAMESAKES = {
-    "a schema of /openapi.json, named as the interface names it": (
-        "Amount Code Event EventData Found Input Payment Rows"
-    ),
-    "a command, named after the function that it runs": (
-        "certify docs fit gaps openapi reconcile serve simulate simulate"
-    ),
-    "a name that users import or call": "Money table verify",
+    "a schema of /openapi.json, named as the interface names it": "Code Event EventData Input Payment",
+    "a command, named after the function that it runs": "certify fit reconcile serve simulate",
+    "a name that users import or call": "table",
     "the name by which IPython calls an extension": "load_ipython_extension",
-    "not renamed yet": (
-        "Check Engine Ledger accounts by_account check checked cut day_of listed nets rows_of settle write"
-    ),
+    "not renamed yet": "Engine by_account check checked day_of listed nets rows_of settle write",
 }
 """Reason → names that stand in a second module; a name that stands in a third, too, is here twice."""
 EMPTY_NAMES = {"told", "further", "met", "alone", "here", "Was", "Seen", "Open", "each"}
@@ -57,15 +51,7 @@ EMPTY_NAMES_STAY = {
         "analysis/reconcile/suggestions.py:met analysis/reconcile/suggestions.py:told "
         "analysis/report/captions.py:further analysis/report/outputs.py:further "
         "analysis/report/outputs.py:told analysis/report/page.py:further analysis/report/page.py:told "
-        "analysis/report/totals.py:told analysis/simulate/__init__.py:each analysis/simulate/__init__.py:here "
-        "analysis/statements/checking.py:told analysis/statements/columns.py:told "
-        "analysis/statements/dates.py:told analysis/statements/draft.py:told "
-        "analysis/statements/fields.py:further analysis/statements/fields.py:told "
-        "analysis/statements/own_ledger.py:further analysis/statements/own_ledger.py:told "
-        "analysis/statements/preamble.py:told analysis/statements/statement.py:told "
-        "analysis/statements/writing.py:told "
-        "sandbox/asgi.py:told sandbox/openapi/markdown.py:told "
-        "sandbox/openapi/pages.py:alone sandbox/store/rows.py:each sandbox/store/transaction.py:each"
+        "analysis/report/totals.py:told analysis/simulate/__init__.py:each analysis/simulate/__init__.py:here"
     ),
 }
 """Reason → places of EMPTY_NAMES, as file:name; one that is no longer there goes."""

@@ -23,7 +23,7 @@ from workbench.visible import pasted, visible
 
 if TYPE_CHECKING:
     from workbench.analysis.reconcile import Reconciliation, Tolerance
-    from workbench.analysis.statements import Check, Ledger, Statement
+    from workbench.analysis.statements import LayoutCheck, OwnLedger, Statement
 
 _LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the shipped ones."
 
@@ -411,7 +411,7 @@ def _sides(inputs: Sequence[str], ledger_named: str | None) -> tuple[str, tuple[
     return ledger, tuple(map(Path, others))
 
 
-def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> "Ledger | Path":
+def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> "OwnLedger | Path":
     """The ledger in the file or database `place`; the others are arguments of `read_ledger` (`key` is `phone_key`).
 
     For a Parquet table with all required columns, and no query or layout, only the path: the engine reads just those
@@ -516,20 +516,27 @@ def layout(file: Path, out: Path | None, *, check: bool, ledger: bool, **reading
 
 
 def _check_ledger(file: Path, *, layout: str | None, layouts: Path | None, **reading: Any) -> None:  # noqa: ANN401  the others
-    """Shows a ledger as read with `layout` or, for None, with a drafted layout, and prints the next command.
+    """Shows a ledger as read with `layout` or, for None, by its own columns, else with a drafted layout.
 
-    Raises StatementRefused: a row cannot be read. Raises UsageError: `layouts` is not None.
+    Prints the next command. Raises StatementRefused: a row cannot be read. Raises UsageError: `layouts` is not None.
     """
     from workbench.analysis.statements import draft_layout, read_ledger
 
     if layouts is not None:
         raise click.UsageError("--layouts is for statements: name the ledger's layout with --layout.")
+    draft = _next_command("layout", "--ledger", file, "--out", f"{file.stem}.toml")
+    after = _next_command("reconcile", file, "STATEMENT", *["--ledger-layout", layout] * bool(layout))
     with said_as_options(file):
-        show(read_ledger(file, layout=layout or draft_layout(file, ledger=True).layout, **reading))
-    if layout is None:
-        click.echo(_next_command("layout", "--ledger", file, "--out", f"{file.stem}.toml"))
-    else:
-        click.echo(_next_command("reconcile", file, "STATEMENT", "--ledger-layout", layout))
+        try:
+            ledger = read_ledger(file, layout=layout, **reading)
+        except StatementRefused as wrong:
+            # Only a file without the columns of a ledger has its headings in the refusal.
+            if layout is not None or "headings" not in wrong.facts:
+                wrong.hint = wrong.hint or draft
+                raise
+            ledger, after = read_ledger(file, layout=draft_layout(file, ledger=True).layout, **reading), draft
+        show(ledger)
+    click.echo(after)
 
 
 def _option_words(reading: Mapping[str, Any]) -> list[object]:
@@ -547,7 +554,7 @@ def _with_next_command(file: Path, hint: Callable[[StatementRefused], str]) -> I
 
     The command is left out if the hint already has it, or if the file has no header from which to draft.
     """
-    from workbench.analysis.statements.columns import cut
+    from workbench.analysis.statements.columns import cut_file
 
     try:
         with said_as_options(file):
@@ -556,13 +563,13 @@ def _with_next_command(file: Path, hint: Callable[[StatementRefused], str]) -> I
         wrong.hint = hint(wrong)
         if "workbench layout" not in wrong.hint:
             with suppress(StatementRefused):
-                cut(file)
+                cut_file(file)
                 wrong.hint = f"{wrong.hint} {_next_command('layout', file)}".strip()
         wrong.say(wrong.message)
         raise
 
 
-def _next_after_check(file: Path, check: "Check", reading: Mapping[str, Any]) -> str:
+def _next_after_check(file: Path, check: "LayoutCheck", reading: Mapping[str, Any]) -> str:
     """A line with the next command: write a draft, check a corrected layout again, or use a valid layout."""
     if check.is_drafted:
         return _next_command("layout", file, "--out", f"{file.stem}.toml")
