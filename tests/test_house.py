@@ -24,10 +24,10 @@ LOOKS_LIKE_A_KEY = re.compile(r"[sp]k_(?:test|live)_[0-9A-Za-z]{16,}|whsec_[A-Za
 OF_A_MACHINE = re.compile(r"/(?:home|Users|root|tmp)/[\w.-]+/|[A-Z]:\\\\Users")
 INEXACT = re.compile(r"\b(?:REAL|FLOAT|DOUBLE|NUMERIC|DECIMAL)\b", re.IGNORECASE)
 NAMESAKES = {
-    "a schema of /openapi.json, named as the interface names it": "Event Event EventData Payment",
+    "a schema of /openapi.json, named as the interface names it": "Event EventData",
     "a command, named after the function that it runs": "certify fit reconcile serve simulate",
     "the name by which IPython calls an extension": "load_ipython_extension",
-    "not renamed yet": "Engine Exam Exchange Item Result Run Table bare listed page rows_of write",
+    "not renamed yet": "Engine listed rows_of",
 }
 """Reason → names that stand in a second module; a name that stands in a third, too, is here twice."""
 EMPTY_NAMES = {"told", "further", "met", "alone", "here", "Was", "Seen", "Open", "each"}
@@ -37,7 +37,7 @@ EMPTY_NAMES_STAY = {
     "the command `workbench each`": "commands/shop.py:each",
     "a field of the register, which is a file": "domain/gaps.py:here",
     "not renamed yet": (
-        "alternatives.py:told analysis/break_codes.py:told analysis/reconcile/__init__.py:met "
+        "analysis/break_codes.py:told analysis/reconcile/__init__.py:met "
         "analysis/reconcile/__init__.py:told analysis/reconcile/breaks.py:alone "
         "analysis/reconcile/breaks.py:here analysis/reconcile/breaks.py:met analysis/reconcile/breaks.py:told "
         "analysis/reconcile/carry_forward.py:here analysis/reconcile/carry_forward.py:told "
@@ -48,7 +48,6 @@ EMPTY_NAMES_STAY = {
         "analysis/reconcile/matching.py:alone analysis/reconcile/matching.py:told "
         "analysis/reconcile/proof.py:told analysis/reconcile/suggestions.py:Open "
         "analysis/reconcile/suggestions.py:met analysis/reconcile/suggestions.py:told "
-        "certify/__init__.py:each cli.py:each"
     ),
 }
 """Reason → places of EMPTY_NAMES, as file:name; one that is no longer there goes."""
