@@ -125,7 +125,7 @@ class Reconciliation(Reconciled):
 
     @property
     def rates(self) -> pd.DataFrame:
-        """For each account, the matched shares of this period's rows and of their net value, from 0 to 1."""
+        """The share of each account's rows of this period that match, `by_count` and `by_value` (net), from 0 to 1."""
         counts = ["matched", "rows", "agreed", "value"]
         records = [(line.account, *line.of_period, *line.value_of_period) for line in sums_by_account(self)]
         sums = pd.DataFrame(records, columns=["account", *counts]).groupby("account", as_index=False).sum()
@@ -328,7 +328,7 @@ def _rules(run: Run) -> dict[str, MatchRules]:
 
 
 def _marked_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
-    """All rows of the statements; `was` is `matched` in each line that an earlier run settled, which this run skips.
+    """The rows `theirs`, with `was` set to `matched` in each line that an earlier run settled: such lines do not count.
 
     A settled line agrees with a ledger row that is closed, or the carry-forward lists it (columns TOLD). Raises
     ReconcileRefused: there are settled lines, and `skips_settled` is false.
@@ -417,10 +417,10 @@ def _carried(
     run: Run, rows: pa.Table, lines: Sequence[Mapping[str, Any]], decisions: pd.DataFrame, settled: pd.DataFrame,
     opened: tuple[pd.DataFrame, int],
 ) -> CarryForward:  # fmt: skip
-    """The carry-forward; `settled` has the settled statement lines (columns TOLD).
+    """The carry-forward; `rows` are the rows of open breaks, `lines` those of the proof.
 
-    `opened` has the open rows (columns CARRIED), and the number of those whose customer's number the next run cannot
-    compare.
+    `settled` has the settled statement lines (columns TOLD). `opened` has the open rows (columns CARRIED), and the
+    number of those whose customer's number the next run cannot compare.
     """
     kept, unkeyed = opened
     closed = [
@@ -472,11 +472,11 @@ def _inputs(run: Run) -> pd.DataFrame:
 
 
 _FAR = 31
-"""The least gap before a file's last day, in days, of which a note warns, if it also exceeds the span of other days."""
+"""A note warns if a file's last day is more days than this after all others, and after more days than these span."""
 
 
 def _notes(run: Run, broken: Broken, lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yields the notes of the result: on matches without a key, days, balances, late rows, and customers' numbers.
+    """Yields the notes of the result: on matches without a key, dates, balances, rows booked late, customers' numbers.
 
     `lines` are the rows of the proof.
     """

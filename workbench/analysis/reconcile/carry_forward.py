@@ -71,7 +71,10 @@ _LATER: Final = ("decisions", "read", "told", "signed")
 
 @dataclass(frozen=True, repr=False)
 class CarryForward(Tabular):
-    """The tables listed in KEPT: open rows, closed accounts, later rows that are matched, decisions, and so on.
+    """The tables of KEPT, which one run leaves for the next.
+
+    `rows` are open, `closed` has each account's last day, `ahead` the matched ledger rows after that day, `read` the
+    ledger rows read so far, `told` the settled statement lines, and `signed` the signatures.
 
     Customers' numbers are masked, also in rows of an earlier version of the program that did not mask them. Before the
     first run the tables are empty. Raises ReconcileRefused: a table lacks a column.
@@ -124,7 +127,7 @@ class CarryForward(Tabular):
                 files.write(getattr(self, name), path, shape)
 
     def lost_words(self, folder: str | Path) -> str:
-        """A warning if `save` would overwrite a carry-forward that has more decisions, or a review that this one lacks.
+        """A warning if `save` would overwrite a carry-forward that has more decisions, or that alone is reviewed.
 
         Empty if the folder has no such carry-forward, or one of an earlier period.
         """
@@ -206,7 +209,10 @@ _MOVING: Columns = {
     **dict.fromkeys(("account", "entry", "key", "hash", "was"), "string"),
     **dict.fromkeys(("no", "day", "nth"), "int64"), "is_new": "bool",
 }  # fmt: skip
-"""Columns of ledger rows that move money. `is_new` is false for rows that an earlier run left open, numbered first."""
+"""Columns of ledger rows that move money; `nth` counts the rows of an account with equal hashes, see _numbered.
+
+`is_new` is false for rows that an earlier run left open.
+"""
 _READ: Columns = {name: _MOVING[name] for name in ("account", "hash", "nth", "key", "day")}
 _NAMED_ENTRY: Columns = {name: _MOVING[name] for name in ("account", "entry")}
 _BEGINS: Columns = {name: _MOVING[name] for name in ("account", "day")}
@@ -226,12 +232,12 @@ OLDER: an earlier version of the program kept no hashes. OTHER_KEY: the hashes w
 class LedgerRead:
     """Today's ledger, compared with the rows that earlier runs read.
 
-    `moving` makes a frame of the rows that move money (columns _MOVING). `unsettled` has the rows that this run reads
-    (columns ROW), and `closed` the rows that earlier runs closed. `late` (columns READ) has rows that were booked after
-    their date was closed, and `missing` (columns READ) rows that were read earlier and are now missing or changed.
-    `unknown` is account → OLDER or OTHER_KEY, for accounts whose rows read earlier are unknown. `begins` is account →
-    the first day in today's ledger, for all other accounts; empty if no row is missing. `key_id` is the id of the key
-    that made the hashes.
+    `moving` returns a frame of the rows that move money (columns _MOVING). `unsettled` has the rows that this run
+    compares (columns ROW), and `closed` the rows that earlier runs closed. `late` (columns READ) has rows that were
+    booked after their date was closed, and `missing` (columns READ) rows that were read earlier and are now missing or
+    changed. `unknown` is account → OLDER or OTHER_KEY, for accounts in which rows read earlier cannot be recognised.
+    `begins` is account → the first day in today's ledger, for all other accounts; empty if no row is missing. `key_id`
+    is the id of the key that made the hashes.
     """
 
     moving: Callable[[], Frame]
@@ -319,9 +325,9 @@ def _moving(engine: Engine, rows: Frame, secret: str) -> Frame:
 
 
 def _hash(engine: Engine, secret: str, moment: str = f'coalesce(nullif("at", {_MIDNIGHT}), {_DAY}, 0)') -> str:
-    """SQL for a row's hash. By default a day is hashed as its midnight in Lusaka is.
+    """SQL for a row's hash. With the default `moment`, a day and its midnight in Lusaka give the same hash.
 
-    In a frame, the other rows decide which of the two a cell means.
+    Of a DataFrame, `read_ledger` takes a midnight for a day or for a moment, depending on the other rows.
     """
     numbers = [f"cast({number} as string)" for number in (moment, "signed")]
     texts = ("account", "coalesce(key, '')", *numbers, "coalesce(currency, '')")
@@ -330,9 +336,9 @@ def _hash(engine: Engine, secret: str, moment: str = f'coalesce(nullif("at", {_M
 
 
 def _rehashed(engine: Engine, read: Frame, ours: Frame, secret: str) -> Frame:
-    """SQL for the rows read earlier (columns _READ); those at a midnight of today's ledger get today's hash.
+    """SQL for the rows read earlier (columns _READ), with the hashes that today's ledger `ours` gives them.
 
-    An earlier version hashed a midnight by its moment.
+    An earlier version of the program hashed a midnight as a moment, and not as its day.
     """
     hashes = {"hash": _hash(engine, secret), "former": _hash(engine, secret, '"at"')}
     midnights = conform(ours, ["account", *hashes], f'signed <> 0 and "at" = {_MIDNIGHT}', **hashes)
@@ -444,7 +450,7 @@ def lines_settled(carried: CarryForward, settled: pa.Table, gone: pa.Table, late
 
 
 def settled_before(engine: Engine, lines: Frame, settled: pd.DataFrame) -> Frame:
-    """SQL for those of `lines` (columns ROW) that earlier runs settled, as `settled` (columns TOLD) lists them.
+    """SQL for those of `lines` (columns ROW) that `settled` (columns TOLD) lists, since earlier runs settled them.
 
     Of several equal lines in one file, only as many are returned as were settled.
     """
@@ -457,9 +463,9 @@ def settled_before(engine: Engine, lines: Frame, settled: pd.DataFrame) -> Frame
 
 
 def refuse_settled(engine: Engine, lines: Frame) -> None:
-    """Raises ReconcileRefused, naming the files, unless `lines`, the repeated and already settled lines, is empty.
+    """Raises ReconcileRefused, naming the files, if there are `lines`: files repeat these, and they are settled.
 
-    A file that is given twice repeats them, and so do files with overlapping periods.
+    A file repeats lines if an earlier run had it too, or if its period overlaps that of an earlier file.
     """
     by_file = f'(select source, cast(sum(lines) as bigint) as rows, min("no") as first from {lines} group by source)'
     repeated = engine.rows(by_file, {"source": "string", "rows": "int64", "first": "int64"})
@@ -494,7 +500,7 @@ def rows_open(engine: Engine, carried: CarryForward, side: str) -> Frame:
 
 
 def unkeyed_words(rows: int) -> str:
-    """A sentence about so many open rows whose numbers the next run cannot compare; empty for none."""
+    """A sentence that the next run cannot compare the customers' numbers of `rows` open rows; empty for 0."""
     words = f"The next run cannot compare the customers' numbers of {counted(rows, 'open row')}. {GIVE_THE_KEY}"
     return words if rows else ""
 
@@ -532,9 +538,9 @@ _SAME_ROW: Mapping[str, str] = {
 
 
 def matched_since(carried: pd.DataFrame, rows: pa.Table) -> pa.Table:
-    """The carried rows (columns CARRIED) that are no longer part of a break, with their net effect as `moved`.
+    """The rows of `carried` (columns CARRIED) that are not among `rows`, the rows of this run's breaks.
 
-    `rows` are the rows of this run's breaks.
+    The added column `moved` is the row's effect on the balance, in minor units.
     """
     kept = untyped(carried, CARRIED)
     amount, fee = (kept[f"{name}_minor"].fill_null(0) for name in ("amount", "fee"))

@@ -119,8 +119,8 @@ def decisions_in(source: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:
 def _tables(path: Path) -> list[Iterator[Line]]:
     """The lines of each table in the file whose header has `break` and `verdict`.
 
-    A table is a sheet of a workbook, or a text file split by one separator. If no header has both, the lines of the
-    table with the most columns.
+    A table is a sheet of a workbook, or a text file split by one separator. If no header has both, the list has only
+    the table with the most columns.
     """
     heads: list[tuple[set[str], Callable[[], Iterator[Line]]]] = []
     # A file that is not UTF-8 was saved by a spreadsheet in the code page of western Europe.
@@ -255,7 +255,7 @@ def _moment(text: str, *, day_first: bool) -> str | None:
 
 
 def _without_smaller(rows: Mapping[str, Row]) -> dict[str, Row]:
-    """The rows without those matches whose breaks are all part of a larger match, which replaces them."""
+    """Leaves out each match whose breaks are all part of a larger match; `rows` is place in the file → row."""
     matched: dict[str, list[set[str]]] = {}
     for ids in ({*ids_of(row)} for row in rows.values() if row["verdict"] == "match"):
         for name in ids:
@@ -267,7 +267,7 @@ def _without_smaller(rows: Mapping[str, Row]) -> dict[str, Row]:
 
 
 def _decided_twice(rows: Mapping[str, Row]) -> Iterator[str]:
-    """Yields a sentence for each break about which two rows disagree."""
+    """Yields a sentence for each break about which two rows disagree; `rows` is place in the file → row."""
     firsts: dict[str, tuple[str, tuple[str | None, list[str]]]] = {}
     for place, row in rows.items():
         decision = (row["verdict"], sorted(ids_of(row)) if row["verdict"] == "match" else [])
@@ -324,9 +324,9 @@ def applied(
 
 
 def replaced_words(breaks: pd.DataFrame, current: Sequence[Row], carried: pd.DataFrame) -> Iterator[str]:
-    """Yields a note for each earlier match that a decision in `current` replaces and that leaves a break open again.
+    """Yields a note for each decision in `current` that replaces an earlier match and leaves one of its breaks open.
 
-    `breaks` have their decisions; `carried` are those of an earlier run (columns DECISION).
+    `breaks` already have the verdicts of `current`; `carried` has the decisions of an earlier run (columns DECISION).
     """
     matches = _rows(carried[(carried["state"] == APPLIED) & (carried["verdict"] == "match")])
     opened = breaks[breaks["verdict"].isna() & breaks["id"].isin([name for row in matches for name in ids_of(row)])]
@@ -353,7 +353,7 @@ def _rows(decisions: pd.DataFrame) -> list[Row]:
 def _state(row: Row, intact: Sequence[bool], open_keys: set[tuple[str | None, str]], accounts: Collection[str]) -> str:
     """The state of a decision; `intact` has True for each of its breaks that is still open and unchanged.
 
-    `open_keys` has the account and the bare key of every open break; `accounts` are the accounts of this run.
+    `open_keys` has the account and the key (as `bare` writes it) of open breaks; `accounts` are those of this run.
     """
     if all(intact):
         return APPLIED
@@ -366,10 +366,9 @@ def _state(row: Row, intact: Sequence[bool], open_keys: set[tuple[str | None, st
 
 
 def carried_on(decisions: pd.DataFrame, closed: pd.Series, before: pd.DataFrame) -> pd.DataFrame:
-    """The decisions for the next run (columns DECISION): those in `before` that have ended, and those of this run.
+    """The decisions for the next run (columns DECISION): `decisions`, and those in `before` that closed their breaks.
 
-    A decision of this run ends if its break is among the ids in `closed`. Other decisions that are stale or settled are
-    left out.
+    A decision whose break is among the ids `closed` gets the state ENDED. Stale and settled decisions are left out.
     """
     states = decisions["state"].astype("string").mask(decisions["break"].isin(closed), ENDED)
     kept = pd.concat([before[before["state"] == ENDED], decisions.assign(state=states)], ignore_index=True)
@@ -377,10 +376,10 @@ def carried_on(decisions: pd.DataFrame, closed: pd.Series, before: pd.DataFrame)
 
 
 def groups_closed(breaks: pd.DataFrame) -> pd.Series:
-    """For each break, the ids decided with it if the decision leaves nothing to book; null for other breaks.
+    """For each break that its decision closes, the ids of all breaks of the decision as one text; null for others.
 
-    Such a decision is a `match` whose variances add up to zero in each account and currency, or an accepted
-    `date_mismatch`.
+    A decision closes its breaks if nothing is left to book: a `match` whose variances add up to zero in each account
+    and currency, or an accepted `date_mismatch`.
     """
     is_dated = (breaks["code"] == "date_mismatch") & (breaks["verdict"] == "accept")
     is_match = breaks["verdict"] == "match"
@@ -397,9 +396,9 @@ def groups_closed(breaks: pd.DataFrame) -> pd.Series:
 def closed_breaks(decided: pd.DataFrame, matched: pa.Table, decisions: pd.DataFrame, settled: pa.Table) -> pd.DataFrame:
     """The breaks that this run closed (columns CLOSED_BREAK).
 
-    They are breaks that people `decided` with nothing left to book, and breaks of earlier runs whose rows, in `matched`,
-    match now. `settled` has the pairs that rules matched: an earlier break gets its pair's rule, else `key`.
-    `decisions` (columns DECISION) name who decided an earlier break that was booked since.
+    `decided` has the breaks that people's decisions closed. `matched` has the carried rows that match now: each of
+    their breaks closes by the rule of its pair in `settled`, else by the rule `key`, and gets the verdict of its
+    decision in `decisions` (columns DECISION), if it has one.
     """
     if decided.empty and not len(matched):
         return frame([], CLOSED_BREAK)
@@ -437,7 +436,7 @@ def is_open(breaks: pd.DataFrame) -> pd.Series:
 
 
 def by_whom(breaks: pd.DataFrame) -> dict[str, Counter[str]]:
-    """Person or rule → the number of its decisions by verdict."""
+    """Person or rule → verdict → the number of the breaks that it decided so."""
     counts: dict[str, Counter[str]] = {}
     for verdict, who, rule in python_rows(breaks[breaks["verdict"].notna()], "verdict", "who", "rule"):
         counts.setdefault(who or f"the rule {rule!r}", Counter())[VERDICTS.get(verdict, verdict)] += 1
@@ -527,7 +526,7 @@ def _unequal_matches(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]
 
 
 _MOST_SHOWN: Final = 1_000
-"""The most breaks in the form; of each code, it shows those with the largest variances first."""
+"""The most breaks in the form. They are sorted by code, and within a code by variance, the largest first."""
 _AT_ONCE: Final = 20
 _UNDECIDED: Final = "not decided"
 _HEADINGS: Final = ("break", "to do", "account", "key", Column("variance", numeric=True), "verdict")
@@ -562,7 +561,7 @@ class DecisionTable:
     ) -> None:  # fmt: skip
         """Writes a verdict on one break or several: `match` with a `partner`, `accept`, `write_off` or `ignore`.
 
-        A match without a `partner` joins all `breaks`; to accept a suggestion, give its text of ids as `breaks`. The
+        A match without a `partner` joins all `breaks`; to accept a row of the suggestions, pass its `breaks`. The
         verdict `open` withdraws a decision. Another person's decision is replaced only with `replace=True`. Raises
         ReconcileRefused: there is no such break or verdict, `who` or `why` is missing, or another person has decided;
         ReportRefused: the file cannot be written.
@@ -601,7 +600,7 @@ class DecisionTable:
             files.write(frame(safe, DECIDED), unfinished, DECIDED, marked=True)
 
     def decided(self) -> dict[str, Row]:
-        """Break id → the latest decision: of the result, or of the file as it is now."""
+        """Break id → the decision about it in the file as it is now, else the decision in the result."""
         known = _rows(self._breaks[self._breaks["who"].notna()].rename(columns={"id": "break"}))
         in_file = [
             {**row, "break": name, "partner": "; ".join(other for other in ids_of(row) if other != name) or None}
@@ -680,7 +679,10 @@ class _Form:
         self._rows.children = self._boxes.get(name, ())
 
     def _shown(self, ids: str) -> str:
-        """The text of an option for one partner or several: the id, the key and the amount of each."""
+        """The text of an option for `ids`, joined by `; `: the id, the key and the amount of each break.
+
+        `_ids` keeps which ids the text stands for.
+        """
         text = "; ".join(self._labels.get(name, name) for name in ids.split("; "))
         self._ids[text] = ids
         return text
@@ -744,7 +746,7 @@ def _keyboard_guard() -> "ipywidgets.Widget":
 
 
 def _parts(breaks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yields parts of at most _AT_ONCE breaks of one code, each with a title."""
+    """Splits the breaks by code, and into parts of at most _AT_ONCE; yields the title and the breaks of each part."""
     for code, mine in breaks.groupby("code", observed=True, sort=False):
         for start in range(0, len(mine), _AT_ONCE):
             piece = mine.iloc[start : start + _AT_ONCE]

@@ -89,7 +89,7 @@ class Side(NamedTuple):
     """The columns of a side, and texts for errors.
 
     `called` is the side's name in a sentence. `columns_from` and `file_from` tell where to get a table or a file with
-    the columns. `first` names the inputs other than tables of a library.
+    the columns. `first` begins the list of inputs that an error suggests.
     """
 
     called: str
@@ -125,7 +125,7 @@ _SMALL: Final = {"account", "key"}
 
 @dataclass(frozen=True)
 class InputTable:
-    """An input table; `kind` is `paths`, `arrow` (pandas and Polars too), `duckdb` or `spark`."""
+    """An input; `kind` is `paths`, `arrow` (pandas and Polars too), `duckdb` or `spark`, and tells what `native` is."""
 
     kind: str
     native: Native
@@ -200,7 +200,7 @@ class InputTable:
             raise ReconcileRefused(f"{self.native[0].name} {why}.", hint=self.side.file_from) from problem
 
     def has_text(self, name: str) -> bool:
-        """True if the table has a text column of this name; in a ledger from `read_ledger`, not an empty one."""
+        """True if the table has a text column of this name; in a ledger from `read_ledger`, one with a value."""
         if self.is_read:
             return not self.read_from or self.native[name].null_count < len(self.native)
         return _FITS[ARROW_TYPES["string"]][1](self._schema.get(name))
@@ -402,7 +402,7 @@ class Inputs:
         return side_rows(self.ledger.load(engine, LEDGER_READ), LEDGER)
 
     def where(self, engine: Engine) -> dict[str, str]:
-        """Column → SQL for a statement row's account, statement and line, with defaults if the table lacks them."""
+        """Column → SQL for a statement row's account, statement and line, with a default where a row has null."""
         names = {file.account for file in self.reported.values()}
         account = f"coalesce(account, {engine.text(names.pop())})" if len(names) == 1 else "account"
         return {"account": account, "statement": "coalesce(statement, 'statement')", "line": "coalesce(line, 0)"}

@@ -122,7 +122,7 @@ class Run:
         return first is not None and any(day is not None and day < first for day in days)
 
     def ends_before(self, side: str) -> dict[str, int]:
-        """Account → its closing day, counted from 1970, for accounts with rows dated later on this `side`."""
+        """Account → its closing day, counted from 1970; only accounts that have later rows on this `side`."""
         lines = self.totals[side]
         return {at: self.closing[at] for line in lines if (line["day"] or 0) > self.closing[at := line["account"]]}
 
@@ -244,7 +244,7 @@ def _days(lines: Totals, file: Statement | None, as_of: int) -> tuple[int | None
 def _balances_at_the_ends(
     engine: Engine, loaded: Frame, groups: Mapping[tuple[str, str], Totals]
 ) -> dict[tuple[str, str], tuple[int | None, int | None]]:
-    """(Account, statement) → the balances before its first and after its last row, from its running balance."""
+    """(Account, statement) → the balances before and after its rows, from its running balance; None if unknown."""
     if not any(line["balances"] for lines in groups.values() for line in lines):
         return {}
     spans = {
@@ -272,7 +272,8 @@ def _end_balances(
 ) -> tuple[int | None, int | None]:
     """The balance before a statement's earliest row and after its latest; None where it is unknown.
 
-    `first` and `last` are the first and the last row of the file, None if it has none; `moved` is the sum of all rows.
+    `first` and `last` are the file's first and last row, None if the row has no balance; `moved` is the sum of the
+    effects of all rows.
     """
     opening = first["balance_minor"] - first["signed"] if first else None
     closing = last["balance_minor"] if last else None
@@ -352,7 +353,7 @@ def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
 
 
 def _rows_of_pairs(pairs: Frame, **more: str) -> list[Frame]:
-    """SQL for each row of these pairs with the columns _AGREED; `more` has the SQL of `rule` and `group`."""
+    """For each side, SQL for its rows of the pairs (columns _AGREED); `more` has the SQL of `rule` and `group`."""
     apart = {f"{name}_off": f"s_{name} - l_{name}" for name in _OFF}
     own = {
         LEDGER: {"entry": "l_entry", "statement": NULL, "line": _NO_NUMBER},
@@ -490,10 +491,11 @@ def _commonest(counted: Totals, account: str) -> str | None:
 def _note(
     line: Mapping[str, Any], jumps: Sequence[tuple[str, dict[Any, Any]]], text: list[str], *, worked_out: bool
 ) -> str:
-    """The note of an account: the sentences `text`, then jumps of the running balance, and differences of the balances.
+    """The note of an account: the sentences `text`, then the first of `jumps`, and what differs between the balances.
 
-    `line` is the row of the proof. `jumps` has the name of a statement and a row of its findings each. With
-    `worked_out`, the note says that the closing balance is computed. The new sentences are appended to `text` in place.
+    `line` is the row of the proof. A jump is the name of a statement and a row of its findings, where the running
+    balance does not follow. With `worked_out`, the note says that the closing balance is computed. The new sentences
+    are appended to `text` in place; without any sentence, the note is EXACT.
     """
     if jumps:
         name, jump = jumps[0]
@@ -512,10 +514,11 @@ def _note(
 
 
 def aside_of(now_matched: pa.Table, rows: pa.Table, decided: pa.Table) -> pd.DataFrame:
-    """For each account, the rows that the rates leave out: rows of earlier periods, and rows that decisions closed.
+    """Counts, by account and currency, what the rates leave out: rows of earlier periods, and rows decisions closed.
 
-    The columns are account, currency, and the number and value of these rows and of the matched ones among them. `rows`
-    are the rows of breaks, `now_matched` carried rows that match now, and `decided` rows that decisions closed.
+    `rows` and `value` count all of them, `matched_rows` and `matched_value` those that match or that a decision closed.
+    The argument `rows` has the rows of breaks, `now_matched` carried rows that match now, and `decided` rows that
+    decisions closed.
     """
     waiting, by = rows.filter(pc.is_valid(rows["since"])), ["account", "currency"]
     parts = []
