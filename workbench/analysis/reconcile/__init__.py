@@ -207,7 +207,8 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     as_of: the day of the reconciliation; for `bench.ledger` the default is the day of the sandbox's clock. A row of a
     later day does not move the closing date. A row without a partner is invalid if it is dated later, or outside of
     the period that its file states; without `as_of`, also if it is the one line of a file that is over a year later
-    than all others, as a mistyped year is. A later run uses a row that was dated after `as_of`, once its day has come.
+    than all others, as a mistyped year is. In a later run, it is valid once it has a partner; one that was dated after
+    `as_of`, also once its day has come.
     engine: `duckdb` (the default, but for Spark's tables) or `spark`.
     decisions: people's decisions about breaks: `decisions.csv`, a file or a frame of breaks with verdicts, or a frame
     (columns DECIDED). Decisions that were carried forward count too. Decisions change no figure.

@@ -350,6 +350,8 @@ OWN: Final = {
     STATEMENT: {"source": "statement", "no": "line", "kind": "type", "refers": "related", "problem": "problem"},
 }
 """Side → (column name in ROW → column name in the side's table), for columns that SHARED does not name."""
+MISDATED: Final = "it is dated "
+"""The beginning of the problem text of a row that is invalid only for its date; with a partner it is valid."""
 _TOO_LARGE: Final = " or ".join(
     f"coalesce({name}, 0) not between {-MOST_MINOR} and {MOST_MINOR}" for name in ("amount", "fee")
 )
@@ -359,7 +361,8 @@ _DERIVED: Final = {
     "order": f'coalesce("at", day * {DAY_MS}, 0)',
     # No rule can use the row: its key, or a field that every movement has, is missing or wrong.
     "bad": f"""key is null or amount is null or fee is null or currency is null or day is null
-        or coalesce(amount < 0, false) or coalesce(fee < 0, false) or {_TOO_LARGE} or problem is not null
+        or coalesce(amount < 0, false) or coalesce(fee < 0, false) or {_TOO_LARGE}
+        or coalesce(problem not like '{MISDATED}%', false)
         or coalesce(direction, '') not in {DIRECTIONS} or coalesce(status, '') not in {STATUSES}""",
     # The row's effect on its account; 0 if it is not completed, or the effect is unknown.
     "signed": f"""case when {_TOO_LARGE} or coalesce(status, '') <> '{COMPLETED}'
