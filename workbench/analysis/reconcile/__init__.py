@@ -337,10 +337,11 @@ def _marked_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
     engine, ends, settled = run.engine, run.carried.ends, run.carried.told
     last = settled.groupby("account")["business_date"].max().map(day_number).to_dict()
     until = dated(engine, {name: max(day, last.get(name, day)) for name, day in ends.items()})
-    new = engine.keep(conform(theirs, ROW, f"was is null and not bad and ({until})"))
+    new = engine.keep(conform(theirs, ROW, f"was is null and ({until})"))
     if not len(engine.table(f"(select side from {new} limit 1)", {"side": "string"})):
         return theirs
-    sides = {LEDGER: conform(run.ledger.closed, ROW, "not bad"), STATEMENT: conform(new, ROW, dated(engine, ends))}
+    theirs_good = conform(new, ROW, f"not bad and ({dated(engine, ends)})")
+    sides = {LEDGER: conform(run.ledger.closed, ROW, "not bad"), STATEMENT: theirs_good}
     classified = classify(engine, sides, dict.fromkeys(SIDES, 0), run.allowed, carried=False, overlaps=True)
     lines = classified.settled_lines()
     if len(settled):
