@@ -100,12 +100,11 @@ class Reconciliation(Reconciled):
     def decided(self) -> pd.DataFrame:
         """The id, variance_minor, verdict, who and rule of each break that a person or a rule has decided.
 
-        These are open breaks with a decision, and breaks that a decision closed.
+        These are open breaks, and breaks that closed in this period, by the decision or because it was booked since.
         """
-        names, applied = ["id", "variance_minor", "verdict", "who", "rule"], self.decisions["state"] == deciding.APPLIED
-        closed = self.closed[self.closed["id"].isin(self.decisions.loc[applied, "break"]) | self.closed["rule"].isna()]
-        still_open = self.breaks[self.breaks["verdict"].notna()]
-        return pd.concat([part[names].astype({"rule": "string"}) for part in (still_open, closed)], ignore_index=True)
+        names = ["id", "variance_minor", "verdict", "who", "rule"]
+        decided = (part[part["verdict"].notna()] for part in (self.breaks, self.closed))
+        return pd.concat([part[names].astype({"rule": "string"}) for part in decided], ignore_index=True)
 
     def sign(self, *, prepared_by: str = "", reviewed_by: str = "", on: date | None = None) -> "Reconciliation":
         """Returns the result signed by the preparer, the reviewer or both, on the day `on` (default: today).

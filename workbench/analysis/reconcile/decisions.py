@@ -477,8 +477,8 @@ def sign_off(breaks: pd.DataFrame, decisions: pd.DataFrame, inputs: pd.DataFrame
     ]
     states = Counter(decisions["state"])
     parts = [f"Decided by {listed(deciders)}" if deciders else "No break has been decided"]
-    if states[APPLIED]:
-        last = max(decisions.loc[decisions["state"] == APPLIED, "when"], key=_instant)
+    if len(when := decisions.loc[decisions["break"].isin(breaks["id"]), "when"]):
+        last = max(when, key=_instant)
         parts.append(f"last on {in_lusaka(milliseconds(_instant(last))) if 'T' in last else last}")
     parts += [f"{states[STALE]:,} stale"] if states[STALE] else []
     parts += _unequal_matches(breaks, decisions)
