@@ -12,7 +12,7 @@ from workbench.domain.payments import ADVICE, FAILURES, offer_again_s
 from workbench.domain.phones import OPERATORS, WITHOUT_WALLET
 from workbench.domain.scenarios import OF_PAYOUTS, TEST_NUMBERS, UNKNOWN
 
-GUIDE = resources.guide()
+GUIDE = resources.guide_paths()
 ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \|$", re.MULTILINE)
 UNDECIDED = {UNKNOWN, "canceled_by_merchant"}
 """Codes that one of the two pages tells by a status instead."""

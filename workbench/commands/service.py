@@ -317,7 +317,7 @@ def run(
     from workbench import notebook_runs, resources
 
     chosen = [resources.notebook(name) for name in notebooks] or resources.notebooks()
-    results = notebook_runs.run(chosen, parameters=dict(parameter), out=out, jobs=jobs, solutions=solutions)
+    results = notebook_runs.run_notebooks(chosen, parameters=dict(parameter), out=out, jobs=jobs, solutions=solutions)
     show(*notebook_runs.run_summary(results, out))
     sys.exit(0 if all(result.passed for result in results) else 1)
 
@@ -345,7 +345,7 @@ def lab(folder: Path, port: int, *, no_browser: bool) -> None:
     bound = free_port(port)
     shipped = {notebook.within: notebook.path for notebook in resources.course().values()}
     copies = bring(shipped, folder, resources.former_names())
-    bring({resources.interface().name: resources.interface()}, folder)
+    bring({resources.interface_path().name: resources.interface_path()}, folder)
     click.echo(f"Notebooks in {visible(str(folder))}: {visible(str(copies))}.")
 
     def tell(url: str) -> None:
