@@ -143,7 +143,8 @@ def test_a_line_of_an_impossible_day_has_the_partner_that_is_booked_in_the_next_
     first = reconcile(ledger_of(A), told, as_of=TODAY)
     assert codes(first.breaks) == [(line["key"], "invalid_row")]
     booked, later = movement(line["key"], line["amount_minor"], day=40), movement("b", 5, day=41)
-    february = file_of(statement_of(later, opening=100 + line["amount_minor"]), name="feb.csv", sha256="1")
+    rows = statement_of(later, name="feb.csv", opening=100 + line["amount_minor"])
+    february = file_of(rows, name="feb.csv", sha256="1")
     second = reconcile(ledger_of(A, booked, later), february, carry_forward=first.carry_forward, as_of=as_of)
     at_once = reconcile(ledger_of(A, booked, later), [told, february], as_of=date(2026, 2, 28))
     for result in (second, at_once):
