@@ -24,19 +24,14 @@ LOOKS_LIKE_A_KEY = re.compile(r"[sp]k_(?:test|live)_[0-9A-Za-z]{16,}|whsec_[A-Za
 OF_A_MACHINE = re.compile(r"/(?:home|Users|root|tmp)/[\w.-]+/|[A-Z]:\\\\Users")
 INEXACT = re.compile(r"\b(?:REAL|FLOAT|DOUBLE|NUMERIC|DECIMAL)\b", re.IGNORECASE)
 NAMESAKES = {
-    "a schema of /openapi.json, named as the interface names it": (
-        "Amount Balance Charge Code Delivery Event Event EventData Input Message Payment Payment "
-        "PaymentIntent Payout Refund"
-    ),
-    "a command, named after the function that it runs": (
-        "certify docs fit gaps openapi reconcile serve simulate simulate"
-    ),
-    "a name that users import or call": "Money table verify",
+    "a schema of /openapi.json, named as the interface names it": ("Code Event Event EventData Input Payment Payment"),
+    "a command, named after the function that it runs": "certify fit reconcile serve simulate",
+    "a name that users import or call": "table",
     "the name by which IPython calls an extension": "load_ipython_extension",
     "not renamed yet": (
-        "Check Column Engine Events Exam Exchange Found Item Ledger Result Row Rows Run Table accounts "
-        "bare by_account check checked cut day_of listed nets number_in page refused rows_named "
-        "settle shown text write write"
+        "Engine Exam Exchange Item Result Row Run Table "
+        "bare by_account check checked day_of listed nets page "
+        "settle text write write"
     ),
 }
 """Reason → names that stand in a second module; a name that stands in a third, too, is here twice."""
@@ -59,14 +54,7 @@ EMPTY_NAMES_STAY = {
         "analysis/report/captions.py:further analysis/report/outputs.py:further "
         "analysis/report/outputs.py:told analysis/report/page.py:further analysis/report/page.py:told "
         "analysis/report/totals.py:told analysis/simulate/__init__.py:each analysis/simulate/__init__.py:here "
-        "analysis/statements/checking.py:told analysis/statements/columns.py:told "
-        "analysis/statements/dates.py:told analysis/statements/draft.py:told "
-        "analysis/statements/fields.py:further analysis/statements/fields.py:told "
-        "analysis/statements/own_ledger.py:further analysis/statements/own_ledger.py:told "
-        "analysis/statements/preamble.py:told analysis/statements/statement.py:told "
-        "analysis/statements/writing.py:told certify/__init__.py:each cli.py:each "
-        "domain/wire/keys_and_events.py:each sandbox/asgi.py:told sandbox/openapi/markdown.py:told "
-        "sandbox/openapi/pages.py:alone sandbox/store/rows.py:each sandbox/store/transaction.py:each"
+        "certify/__init__.py:each cli.py:each"
     ),
 }
 """Reason → places of EMPTY_NAMES, as file:name; one that is no longer there goes."""

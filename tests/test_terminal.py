@@ -19,7 +19,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from tests.conftest import KERNEL, free_port, invoke
 from tests.test_certify import SHOP
 from workbench import Workbench, commands
-from workbench.domain.gaps import rows_named
+from workbench.domain.gaps import gaps_named
 from workbench.resources import fixture, guide_paths
 from workbench.text.render import Column, Table, table
 
@@ -167,7 +167,7 @@ def test_the_register_uses_a_wide_terminal(folder: Path):
     piped, _, wide = shown(folder, "gaps", widths=(60, 200))
     assert max(map(len, piped.splitlines())) <= 80
     assert max(map(len, wide.splitlines())) > 160
-    why = rows_named(["clearing"])[0].unseen[None].split()[-1]
+    why = gaps_named(["clearing"])[0].unseen[None].split()[-1]
     assert [why in text for text in shown(folder, *COMMANDS["evidence"])] == [True, True, True]
 
 

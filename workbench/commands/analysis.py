@@ -23,7 +23,7 @@ from workbench.visible import pasted, visible
 
 if TYPE_CHECKING:
     from workbench.analysis.reconcile import Reconciliation, Tolerance
-    from workbench.analysis.statements import Check, Ledger, Statement
+    from workbench.analysis.statements import LayoutCheck, OwnLedger, Statement
 
 _LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the shipped ones."
 
@@ -410,7 +410,7 @@ def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ..
     return ledger, tuple(map(Path, others))
 
 
-def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> "Ledger | Path":
+def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> "OwnLedger | Path":
     """The ledger in the file or database `place`; `query`, `layout` and the phone key `key` are as for `read_ledger`.
 
     For a Parquet table with all required columns, and no query or layout, only the path: the engine reads just those
@@ -515,20 +515,27 @@ def layout(file: Path, out: Path | None, *, check: bool, ledger: bool, **reading
 
 
 def _check_ledger(file: Path, *, layout: str | None, layouts: Path | None, **reading: Any) -> None:  # noqa: ANN401  the others
-    """Shows a ledger as read with the layout named `layout`, which may be one in the folder `layouts`.
+    """Shows a ledger as read with the layout named `layout`, else by its own columns, else with a draft of its layout.
 
-    Raises StatementRefused: a row cannot be read.
+    Raises StatementRefused: a row cannot be read. Raises UsageError: `layouts` is given, which is for statements.
     """
     from workbench.analysis.statements import draft_layout, read_ledger
 
     if layouts is not None:
         raise click.UsageError("--layouts is for statements: name the ledger's layout with --layout.")
+    draft = _next_step("layout", "--ledger", file, "--out", f"{file.stem}.toml")
+    after = _next_step("reconcile", file, "STATEMENT", *["--ledger-layout", layout] * bool(layout))
     with said_as_options(file):
-        show(read_ledger(file, layout=layout or draft_layout(file, ledger=True).layout, **reading))
-    if layout is None:
-        click.echo(_next_step("layout", "--ledger", file, "--out", f"{file.stem}.toml"))
-    else:
-        click.echo(_next_step("reconcile", file, "STATEMENT", "--ledger-layout", layout))
+        try:
+            ledger = read_ledger(file, layout=layout, **reading)
+        except StatementRefused as wrong:
+            # Only a file without the columns of a ledger has its headings in the refusal.
+            if layout is not None or "headings" not in wrong.facts:
+                wrong.hint = wrong.hint or draft
+                raise
+            ledger, after = read_ledger(file, layout=draft_layout(file, ledger=True).layout, **reading), draft
+        show(ledger)
+    click.echo(after)
 
 
 def _given(reading: Mapping[str, Any]) -> list[object]:
@@ -546,7 +553,7 @@ def _ends_with_next(file: Path, hint: Callable[[StatementRefused], str]) -> Iter
 
     The command is left out if the message already has it, or if the file has no header from which to draft.
     """
-    from workbench.analysis.statements.columns import cut
+    from workbench.analysis.statements.columns import cut_file
 
     try:
         with said_as_options(file):
@@ -555,13 +562,13 @@ def _ends_with_next(file: Path, hint: Callable[[StatementRefused], str]) -> Iter
         wrong.hint = hint(wrong)
         if "workbench layout" not in wrong.hint:
             with suppress(StatementRefused):
-                cut(file)
+                cut_file(file)
                 wrong.hint = f"{wrong.hint} {_next_step('layout', file)}".strip()
         wrong.say(wrong.message)
         raise
 
 
-def _after(file: Path, found: "Check", reading: Mapping[str, Any]) -> str:
+def _after(file: Path, found: "LayoutCheck", reading: Mapping[str, Any]) -> str:
     """A line with the next command: write a draft, check a corrected layout again, or use a valid layout."""
     if found.is_drafted:
         return _next_step("layout", file, "--out", f"{file.stem}.toml")

@@ -177,10 +177,10 @@ def gaps(names: tuple[str, ...], form: str | None) -> None:
 
     Exit status 0 when the rows are shown, 2 when there is no such row.
     """
-    from workbench.domain.gaps import Gaps, rows_named
+    from workbench.domain.gaps import Gaps, gaps_named
     from workbench.register import GapRows
 
-    named = {row.name for row in rows_named(names)}
+    named = {row.name for row in gaps_named(names)}
     rows = GapRows(row for row in Gaps().as_records() if row["name"] in named)
     if form == "json":
         click.echo(laid_out([*rows]))
@@ -257,7 +257,7 @@ def docs(*, page: str, out: Path | None, in_browser: bool) -> None:
     if in_browser:
         folder = Path(tempfile.mkdtemp(prefix="workbench-docs-"))
         for name in pages.names():
-            write_out(folder / f"{name}.html", pages.alone(name, linked=True))
+            write_out(folder / f"{name}.html", pages.single_file(name, linked=True))
         place = str(folder / f"{page}.html")
         click.echo(visible(place))
         click.launch(place)
@@ -267,7 +267,7 @@ def docs(*, page: str, out: Path | None, in_browser: bool) -> None:
         return
     if out.suffix not in {".md", ".html"}:
         raise click.BadParameter(f"{out} must end in .md or .html.", param_hint="--out")
-    write_out(out, pages.markdown(page) if out.suffix == ".md" else pages.alone(page, linked=False))
+    write_out(out, pages.markdown(page) if out.suffix == ".md" else pages.single_file(page, linked=False))
 
 
 def write_out(out: Path, text: str) -> None:
@@ -362,7 +362,7 @@ def _pages() -> "Pages":
 
     def shown(path: str, page: Page, name: str) -> tuple[str, Mapping[str, str], bytes]:
         response = page(Request(method="GET", path=path, path_params={"name": name}), InForce(Gaps()))
-        body = response.made() if response.made else response.body
+        body = response.make_body() if response.make_body else response.body
         return response.content_type, response.headers, body
 
     return {path: partial(shown, path, page) for path, page in PAGES.items() if path != "/"}

@@ -44,7 +44,7 @@ class Link(NamedTuple):
 
 
 def _to(takes: str, **leads_to: str) -> tuple[Link, ...]:
-    """Links, by name, to operations whose parameter `takes` is the response's id."""
+    """A link for each name → operation in `leads_to`: the operation's parameter `takes` is the response's id."""
     return tuple(Link(name, operation, takes) for name, operation in leads_to.items())
 
 
@@ -79,10 +79,7 @@ class Operation(NamedTuple):
     refuses: tuple[int, ...] = ()
     """The error statuses that `run` itself causes: 402 declined, 404 for an id in the body, 409 for a state."""
     phone: Callable[[Any], str] | None = None
-    """Reads the customer's number from the body; a script for that number may make the call fail.
-
-    None if there is none.
-    """
+    """Reads the customer's number, whose script may fail the call, from the body; None if bodies have no number."""
     plain_400: bool = False
     """True if an invalid body gets the documented Error instead of a problem."""
     no_store: bool = False
@@ -139,14 +136,14 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("retrieveCharge", "GET", "/v1/charges/{charge_id}", payments.CHARGES.retrieve, money.Charge,
               says="Retrieve a charge."),
     Operation("createRefund", "POST", "/v1/refunds", payments.create_refund, money.Refund, body=money.CreateRefund,
-              creates=True, scenarios=(*scenarios.OF_REFUNDS, *ANY_POST), refuses=(404, 409),
+              creates=True, scenarios=(*scenarios.REFUND_FAILURES, *ANY_POST), refuses=(404, 409),
               links=_to("refund_id", retrieve="retrieveRefund")),
     Operation("listRefunds", "GET", "/v1/refunds", payments.list_refunds, List[money.Refund],
               query=money.RefundsQuery),
     Operation("retrieveRefund", "GET", "/v1/refunds/{refund_id}", payments.REFUNDS.retrieve, money.Refund,
               says="Retrieve a refund."),
     Operation("createPayout", "POST", "/v1/payouts", balances.create_payout, money.Payout, body=money.CreatePayout,
-              creates=True, scenarios=(*scenarios.OF_PAYOUTS, *ANY_POST), refuses=(409,),
+              creates=True, scenarios=(*scenarios.PAYOUT_SCENARIOS, *ANY_POST), refuses=(409,),
               links=_to("payout_id", retrieve="retrievePayout")),
     Operation("listPayouts", "GET", "/v1/payouts", balances.PAYOUTS.page, List[money.Payout], query=ListQuery,
               says="The payouts, newest first."),

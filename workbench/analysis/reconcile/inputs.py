@@ -30,8 +30,7 @@ from workbench.analysis.shapes import (
     STATUSES,
     Columns,
 )
-from workbench.analysis.statements.own_ledger import Ledger as OwnLedger
-from workbench.analysis.statements.own_ledger import read_ledger
+from workbench.analysis.statements.own_ledger import OwnLedger, read_ledger
 from workbench.analysis.statements.statement import Statement, read_statement
 from workbench.domain.moments import DAY_MS
 from workbench.errors import ReconcileRefused, StatementRefused

@@ -20,8 +20,8 @@ from msgspec import Meta, UnsetType
 from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES
 from workbench.domain.gaps import PAGE, Gaps, link_to
-from workbench.domain.webhooks import TOLD_AS
-from workbench.domain.wire.base import PATHS, ListQuery, Schema, Source, View, to_json
+from workbench.domain.webhooks import SENT_AS
+from workbench.domain.wire.base import PATHS, FieldSource, ListQuery, Schema, View, to_json
 from workbench.domain.wire.keys_and_events import API_VERSION, MEDIA_TYPES, CloudEvent, Event, PlantError
 from workbench.domain.wire.payments_and_payouts import PaymentIntent
 from workbench.errors import FieldProblem, RateLimited, ServiceUnavailable, StorageFull
@@ -85,7 +85,7 @@ def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
         "paths": paths,
         "webhooks": {
             event_type: {"post": _described_webhook(happens, event_type, gaps)}
-            for happens, event_type in TOLD_AS[gaps.event_types].items()
+            for happens, event_type in SENT_AS[gaps.event_types].items()
         },
         "components": {
             "securitySchemes": parts()["security"],
@@ -114,8 +114,8 @@ def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
 
 def _described_operation(operation: Operation, gaps: Gaps, deprecated: frozenset[str]) -> Schema:
     # The docstring of `run` has the path before the summary.
-    first, _, rest = (operation.says or (operation.run.__doc__ or "").partition(": ")[2]).partition("\n")
-    paragraphs = (" ".join(part.split()).partition("Raises ")[0].strip() for part in rest.split("\n\n"))
+    first, _, paragraphs_text = (operation.says or (operation.run.__doc__ or "").partition(": ")[2]).partition("\n")
+    paragraphs = (" ".join(part.split()).partition("Raises ")[0].strip() for part in paragraphs_text.split("\n\n"))
     everywhere = operation.schemes and gaps.auth_schemes != "as_documented"
     schemes = operations.EITHER if everywhere else operation.schemes
     groups = (part["name"] for part in parts()["groups"] if operation.path.startswith(tuple(part["paths"])))
@@ -154,8 +154,8 @@ def _parameters(operation: Operation, gaps: Gaps) -> Iterator[Schema]:
     if operation.scenarios:
         offered = [*dict.fromkeys(operation.scenarios)]
         of_operator = any(name in scenarios.SCENARIOS or name not in ANY_POST for name in offered)
-        what = "the operator's answers" if of_operator else "faults of the service"
-        says = parts()["texts"]["scenario"].format(what=what)
+        kinds = "the operator's answers" if of_operator else "faults of the service"
+        says = parts()["texts"]["scenario"].format(kinds=kinds)
         yield _parameter("header", "Sandbox-Scenario", says, _TEXT | {"enum": offered}, _open_in(""))
     if gaps.version_header == "api_version":
         version = _TEXT | {"enum": [API_VERSION]}
@@ -188,8 +188,8 @@ def _parameter(place: str, name: str, says: str, schema: Schema, source: Schema,
 def _described_webhook(happens: str, event_type: str, gaps: Gaps) -> Schema:
     family, _, happened = event_type.partition(".")
     words = event_type.replace(".", "_").split("_")
-    held = _reference_to("".join(word.capitalize() for word in happens.partition(".")[0].split("_")))
-    members = {"type": {"const": event_type}, "data": {"properties": {"object": held}}}
+    schema = _reference_to("".join(word.capitalize() for word in happens.partition(".")[0].split("_")))
+    members = {"type": {"const": event_type}, "data": {"properties": {"object": schema}}}
     content = {
         "schema": {"allOf": [_reference_to("Event"), {"properties": members}]},
         "example": _example_event(happens, gaps),
@@ -259,7 +259,7 @@ def _error_components(gaps: Gaps) -> Schema:
     }
     members["status"]["enum"] = [int(status) for status in _in_force("refusals", gaps)]
     members["code"]["enum"] = [*CODES]
-    source, shapes, envelope = Source(gap="7"), parts()["errors"], parts()["envelope"]
+    source, shapes, envelope = FieldSource(gap="7"), parts()["errors"], parts()["envelope"]
     if gaps.error_format == "problem":
         problem = _marked({**shapes["Problem"], "properties": members}, source)
         return {"Problem": problem, "FieldProblem": _marked({**shapes["FieldProblem"]}, source)}
@@ -300,8 +300,8 @@ def _refusal(status: str, part: Schema, gaps: Gaps) -> Schema:
 
 
 def _response(says: str, names: Iterable[str], media_type: str, content: Schema, gaps: Gaps) -> Schema:
-    there = _in_force("headers", gaps)
-    referred = {name: {"$ref": f"#/components/headers/{name}"} for name in names if name in there}
+    headers = _in_force("headers", gaps)
+    referred = {name: {"$ref": f"#/components/headers/{name}"} for name in names if name in headers}
     return {"description": says, "headers": referred, "content": {media_type: content}}
 
 
@@ -317,7 +317,7 @@ def _example(operation: str, gaps: Gaps) -> Schema:
 def _example_event(happens: str, gaps: Gaps) -> Schema:
     """The event of type `happens` in the seeded run, in the format that the register chooses."""
     shown = examples_of_run()[happens]
-    event = msgspec.convert({**shown, "type": TOLD_AS[gaps.event_types][happens]}, Event)
+    event = msgspec.convert({**shown, "type": SENT_AS[gaps.event_types][happens]}, Event)
     payload: Schema = msgspec.to_builtins(PAYLOADS[gaps.event_payload](event, shown["data"]["object"]["id"]))
     return payload
 
@@ -347,7 +347,9 @@ def _request_components(shapes: Iterable[type[View]], gaps: Gaps) -> dict[str, S
 
 def _response_components(table: list[Operation], gaps: Gaps) -> dict[str, Schema]:
     """The schemas of response and webhook bodies, by name; a field is required unless it can be missing."""
-    of_lists = {_component_of(row.response): Source(gap="" if row.source == "sandbox" else row.gap) for row in table}
+    of_lists = {
+        _component_of(row.response): FieldSource(gap="" if row.source == "sandbox" else row.gap) for row in table
+    }
     components, structs = _components([*(row.response for row in table), *_UNREQUESTED]), _structs()
     for name, schema in components.items():
         struct = structs.get(name)
@@ -379,7 +381,7 @@ def _query_parameters(shape: type[View], gaps: Gaps) -> Iterator[tuple[str, str,
     for field in msgspec.structs.fields(shape):
         of_field = schema["properties"][field.name]
         kinds = of_field["type"]
-        kind = {"type": next(one for one in kinds if one != "null") if isinstance(kinds, list) else kinds}
+        kind = {"type": next(name for name in kinds if name != "null") if isinstance(kinds, list) else kinds}
         says, described = _annotated(field.type, gaps)
         plain = {name: value for name, value in of_field.items() if name != "description"}
         yield field.name, says, kind | described if described else plain | kind
@@ -405,7 +407,7 @@ def _component_of(shape: object) -> str:
     return _component(schema["$ref"])
 
 
-def _marked(schema: Schema, source: Source) -> Schema:
+def _marked(schema: Schema, source: FieldSource) -> Schema:
     """Marks each field of a component, in place, as documented or open; returns the component."""
     schema["properties"] = {
         field: described | (_documented(source.section) if field in source.shows else _open_in(source.gap))
@@ -433,11 +435,11 @@ def _open_in(section: str) -> Schema:
 
 def _structs() -> Mapping[str, type[View]]:
     """Name → struct, for every struct that a request, response or event may have."""
-    structs, left = dict[str, type[View]](), [View]
-    while left:
-        below = left.pop().__subclasses__()
+    structs, parents = dict[str, type[View]](), [View]
+    while parents:
+        below = parents.pop().__subclasses__()
         structs |= {struct.__name__: struct for struct in below}
-        left += below
+        parents += below
     return structs
 
 
@@ -455,7 +457,7 @@ def _described(shapes: Iterable[Any]) -> tuple[tuple[Schema, ...], dict[str, Sch
 
 
 def _component(name: str) -> str:
-    """The name of a struct's component; that of a list is derived from its rows."""
+    """The component's name for msgspec's name of a struct, such as `ChargeList` for `List_Charge_`."""
     if generic := _GENERIC.fullmatch(name):
         return ("Gap" if generic[2] == _ROWS_OF_ANYTHING else generic[2]) + generic[1]
     return name

@@ -11,7 +11,7 @@ from workbench.domain.ids import reference
 from workbench.domain.ledger import LATE, SETTLED_AS, SUSPENSE, WAITING, AccountKind, JournalEntry
 from workbench.domain.moments import day_start_ms, rfc3339
 from workbench.domain.money import OFFERED, ZMW, Money, currency_named, money_from_major
-from workbench.domain.payments import PAYOUT_TRANSITIONS, Charge, Payout, next_state
+from workbench.domain.payments import PAYOUT_TRANSITIONS, StoredCharge, StoredPayout, next_state
 from workbench.domain.phones import EVERY_OPERATOR, mask_phone
 from workbench.domain.wire import payments_and_payouts as wire
 from workbench.domain.wire.base import Rows
@@ -27,7 +27,7 @@ _FLOATS: Final = tuple(ledger.FLOAT.name.format(operator=operator) for operator 
 
 
 def expect_clearing(tx: Transaction) -> None:
-    """Schedules the clearing at the next midnight; if the register clears money at once, clears it now."""
+    """Schedules the clearing at the next midnight; if the register clears money at once, also clears it now."""
     if tx.gaps.clearing == "immediate":
         for currency in currencies(tx):
             _clear_currency(tx, currency)
@@ -48,16 +48,16 @@ def clear_and_sweep(tx: Transaction) -> bool:
             moved |= _move(tx, "sweep_credited", "swept", swept, words, reference=credit, operator=operator)
         moved |= _clear_currency(tx, currency)
         for operator in EVERY_OPERATOR:
-            held = Money(_balance_before_today(tx, ledger.FLOAT, currency, operator=operator), currency)
+            received = Money(_balance_before_today(tx, ledger.FLOAT, currency, operator=operator), currency)
             words, sweep = f"swept from {operator} to the bank", reference("sweep", tx.now_ms, operator=operator)
-            moved |= _move(tx, "swept", "swept", held, words, reference=sweep, operator=operator)
+            moved |= _move(tx, "swept", "swept", received, words, reference=sweep, operator=operator)
     return moved
 
 
 def _move(tx: Transaction, recipe: str, part: str, money: Money, words: str, **more: str) -> bool:
     """Books `money`, if above zero, as the amount `part` of a recipe; True if booked.
 
-    `words` end the description, after the money; `more` has further arguments of `Transaction.book`.
+    The description is the money, followed by `words`; `more` has further arguments of `Transaction.book`.
     """
     if money.amount_minor > 0:
         tx.book(recipe, {part: money.amount_minor}, money.currency, f"{money} {words}", **more)
@@ -129,7 +129,7 @@ def _clear_currency(tx: Transaction, currency: str) -> bool:
 PAYOUT_RETURN = "payout_returned"
 
 
-def _payout_view(_: Transaction, stored: Payout) -> wire.Payout:
+def _payout_view(_: Transaction, stored: StoredPayout) -> wire.Payout:
     return view_of(wire.Payout, stored, amount=stored.money.major)
 
 
@@ -151,7 +151,7 @@ def create_payout(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> w
     if money.amount_minor > available:
         message = f"{money} is more than the {Money(max(0, available), money.currency)} that is available."
         raise StateConflict(message, code="balance_insufficient", param="amount", hint=_AVAILABLE[tx.gaps.clearing])
-    scenario = caller.scenario if caller.scenario in scenarios.OF_PAYOUTS else None
+    scenario = caller.scenario if caller.scenario in scenarios.PAYOUT_SCENARIOS else None
     return _request_payout(tx, caller, money, destination=body.destination, scenario=scenario, metadata=body.metadata)
 
 
@@ -165,14 +165,14 @@ def _request_payout(tx: Transaction, caller: Caller, money: Money, **more: objec
 
 def request_daily_payouts(tx: Transaction) -> bool:
     """Requests a payout of all available money if the register pays out daily; True if any was available."""
-    asked = False
+    requested = False
     for account in tx.accounts.all(order="id") if tx.gaps.payouts == "daily" else ():
         for currency in currencies(tx):
             available = balance_of(tx, ledger.MERCHANT_AVAILABLE, currency, merchant=account.id)
             if available > 0:
                 _request_payout(tx, service.NOBODY._replace(account=account.id), Money(available, currency))
-                asked = True
-    return asked
+                requested = True
+    return requested
 
 
 def balance(tx: Transaction, caller: Caller) -> wire.Balance:
@@ -218,7 +218,7 @@ def return_payout(tx: Transaction, payout_id: str) -> None:
         expect_clearing(tx)
 
 
-def returned_payout(tx: Transaction, payout_id: str) -> Payout:
+def returned_payout(tx: Transaction, payout_id: str) -> StoredPayout:
     """Marks a paid payout as returned and emits its event; returns the payout as it was before.
 
     A return by the bank that is scheduled for later then does nothing. Raises StateConflict: the payout is not paid.
@@ -231,12 +231,14 @@ def returned_payout(tx: Transaction, payout_id: str) -> Payout:
     return payout
 
 
-def _move_payout(tx: Transaction, payout: Payout, event: str, event_type: str, code: str | None) -> None:
+def _move_payout(tx: Transaction, payout: StoredPayout, event: str, event_type: str, code: str | None) -> None:
     moved = tx.payouts.put(payout, status=next_state(PAYOUT_TRANSITIONS, payout.status, event), failure_code=code)
     emit(tx, BY_ITSELF, payout.account, event_type, _payout_view(tx, moved), before={"status": payout.status})
 
 
-def _post_payout(tx: Transaction, payout: Payout, recipe: str, description: str, known_as: str | None = None) -> None:
+def _post_payout(
+    tx: Transaction, payout: StoredPayout, recipe: str, description: str, known_as: str | None = None
+) -> None:
     amounts, parties = {"gross": payout.amount_minor}, {"merchant": payout.account}
     tx.book(recipe, amounts, payout.currency, description, payment=payout.id, reference=known_as, **parties)
 
@@ -250,7 +252,7 @@ class Late(NamedTuple):
     """Late money: the entry that booked it, the attempt that it paid, and the entry that settled it; None if open."""
 
     entry: JournalEntry
-    charge: Charge
+    charge: StoredCharge
     settled: JournalEntry | None
 
     @property
@@ -297,9 +299,9 @@ def balances_in_suspense(tx: Transaction, caller: Caller) -> list[Amount]:
 
 
 def paid_already(tx: Transaction, sums: Iterable[Late]) -> tuple[str, ...]:
-    """A warning for each late amount with which the customer has already paid an intent that is confirmed again.
+    """A warning for each of `sums`, an intent's late money, with which the customer has already paid the intent.
 
-    Raises StateConflict: the customer has paid, and the register refuses a further confirmation.
+    Raises StateConflict: the customer has paid, and the register refuses to confirm the intent again.
     """
     paid = [late for late in sums if late.status in _PAID_BEFORE]
     lines = tuple(
@@ -316,8 +318,8 @@ def paid_already(tx: Transaction, sums: Iterable[Late]) -> tuple[str, ...]:
 
 def list_suspense(tx: Transaction, caller: Caller, *, query: SuspenseQuery) -> Rows[Suspense]:
     """GET /sandbox/suspense: late money of the merchant's customers, oldest first; optionally only in one state."""
-    asked = () if query.status is None else (query.status,)
-    service.check_known(asked, LATE_STATES, "is no state of late money; they are", param="status")
+    statuses = () if query.status is None else (query.status,)
+    service.check_known(statuses, LATE_STATES, "is no state of late money; they are", param="status")
     return Rows([late.view for late in _of_merchant(tx, caller) if query.status in {None, late.status}])
 
 
@@ -327,7 +329,7 @@ def emit_settled(tx: Transaction, entry: JournalEntry) -> None:
         emit(tx, BY_ITSELF, late.charge.account, f"suspense.{late.status}", late.view, before={"status": WAITING})
 
 
-def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
+def charge_of(tx: Transaction, entry: JournalEntry) -> StoredCharge | None:
     """The attempt that an entry about a payment concerns, or None.
 
     If an intent has several attempts, the entry's reference identifies the attempt; otherwise it is the paid one.

@@ -15,7 +15,7 @@ from msgspec import UNSET, Raw
 from workbench.domain import webhooks
 from workbench.domain.moments import milliseconds_in, rfc3339
 from workbench.domain.signatures import SCHEMES, headers_for, id_in
-from workbench.domain.webhooks import Delivery, Endpoint, StoredEvent
+from workbench.domain.webhooks import Endpoint, StoredDelivery, StoredEvent
 from workbench.domain.wire import keys_and_events as wire
 from workbench.domain.wire.base import List, Rows, to_json
 from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund, Suspense
@@ -36,7 +36,7 @@ _MOST_DIGITS: Final = 9
 """The most digits of a Retry-After in seconds, which are thirty years; longer numbers are ignored."""
 OVERLAP_MS: Final = 86_400_000
 """Milliseconds after a roll during which messages are signed with the old secret too."""
-_FOUND: Final = (webhooks.ENABLED, webhooks.DISABLED)
+_NOT_DELETED: Final = (webhooks.ENABLED, webhooks.DISABLED)
 _DELIVERY_STATES: Final = (webhooks.PENDING, webhooks.DELIVERED, webhooks.DEAD_LETTER)
 S = TypeVar("S", PaymentIntent, Charge, Refund, Payout, Suspense, wire.WebhookEndpoint)
 """The type of an object that events are about."""
@@ -45,12 +45,13 @@ S = TypeVar("S", PaymentIntent, Charge, Refund, Payout, Suspense, wire.WebhookEn
 def emit(
     tx: Transaction, cause: Cause, account: str, happens: str, shown: S, *, before: dict[str, Any] | None = None
 ) -> S:
-    """Stores the event that `happens` to the object `shown`, if the register has a type for it; returns `shown`.
+    """Stores an event about the object `shown`, if the register sends events of its type; returns `shown`.
 
-    `before` has the values of changed fields before the change. The event goes to every endpoint of the account whose
-    filters take its type, so it must not contain a client secret.
+    `happens` is the type, one of `webhooks.EVENT_TYPES`; the register may send it by another name. `before` has the
+    values of changed fields before the change. The event goes to every endpoint of the account whose filters take its
+    type, so it must not contain a client secret.
     """
-    event_type = webhooks.TOLD_AS[tx.gaps.event_types].get(happens)
+    event_type = webhooks.SENT_AS[tx.gaps.event_types].get(happens)
     if event_type is None:
         return shown
     data: object = shown
@@ -101,29 +102,29 @@ PAYLOADS: Final[Mapping[str, Callable[[wire.Event, str], object]]] = {
 """Value of the register's `event_payload` → a function from an event and its object's id to the body of a message."""
 
 
-def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Delivery:
+def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> StoredDelivery:
     """Schedules the delivery of an event to an endpoint: now, or later by the register or by the endpoint's fault."""
     is_swapped = webhooks.OUT_OF_ORDER in endpoint.faults and tx.count_up(f"to {endpoint.id}") % 2
-    is_swapped = is_swapped or (tx.gaps.ordering == webhooks.OUT_OF_ORDER and event.type.endswith(webhooks.ON_THE_WAY))
+    is_swapped = is_swapped or (tx.gaps.ordering == webhooks.OUT_OF_ORDER and event.type.endswith(webhooks.UNDECIDED))
     late_ms = LATE_MS if tx.gaps.lateness == "thirty_seconds" else 0
     return tx.deliver(event, endpoint, in_ms=late_ms + (HELD_BACK_MS if is_swapped else 0))
 
 
-def _after_end(tx: Transaction, delivery: Delivery) -> None:
+def _after_end(tx: Transaction, delivery: StoredDelivery) -> None:
     """For a delivery that has ended: schedules the drop of a dead letter, and makes the next waiting delivery due."""
     if tx.gaps.dead_letter == "dropped" and delivery.status == webhooks.DEAD_LETTER:
         tx.schedule(DROP, delivery.id, in_ms=KEPT_MS)
-    if tx.gaps.ordering == "per_object" and (held := _pending_beside(tx, delivery, newer_than=0)):
-        job = tx.jobs.first(order="due_ms", ref=held.id, kind=DELIVER)
+    if tx.gaps.ordering == "per_object" and (following := _pending_beside(tx, delivery, newer_than=0)):
+        job = tx.jobs.first(order="due_ms", ref=following.id, kind=DELIVER)
         # A delivery that has been tried keeps to its schedule.
-        if job is not None and held.attempts == held.spent:
+        if job is not None and following.attempts == following.spent:
             tx.jobs.put(job, due_ms=tx.now_ms)
 
 
-def _held_until_ms(tx: Transaction, delivery: Delivery) -> int | None:
-    """The due moment, in milliseconds since 1970, of an earlier delivery that this one must wait for; else None.
+def _held_until_ms(tx: Transaction, delivery: StoredDelivery) -> int | None:
+    """The due moment, in milliseconds since 1970, of an earlier delivery for which this one must wait; else None.
 
-    That is a delivery for the same object and endpoint.
+    Only deliveries for the same object and endpoint wait for each other.
     """
     if tx.gaps.ordering != "per_object":
         return None
@@ -133,8 +134,8 @@ def _held_until_ms(tx: Transaction, delivery: Delivery) -> int | None:
 
 
 def _pending_beside(
-    tx: Transaction, delivery: Delivery, *, older_than: int | None = None, newer_than: int | None = None
-) -> Delivery | None:
+    tx: Transaction, delivery: StoredDelivery, *, older_than: int | None = None, newer_than: int | None = None
+) -> StoredDelivery | None:
     """The pending delivery for the same object and endpoint with the highest `seq` below `older_than`, or None.
 
     With `newer_than` alone, the one with the lowest `seq` above `newer_than`; with neither, the one with the highest
@@ -150,7 +151,7 @@ def _pending_beside(
 
 
 def drop(tx: Transaction, delivery_id: str) -> None:
-    """Drops a dead letter, unless the register now keeps dead letters. A replay deletes the job that calls this."""
+    """Drops a dead letter, unless the register now keeps dead letters. A replay deletes the job that would drop it."""
     if tx.gaps.dead_letter == "dropped":
         tx.deliveries.put(tx.deliveries[delivery_id], status=webhooks.DROPPED)
 
@@ -173,7 +174,7 @@ class Sending(NamedTuple):
     """The message of an attempt and its receiver, read in the transaction that begins the attempt."""
 
     job: Job
-    delivery: Delivery
+    delivery: StoredDelivery
     url: str
     headers: dict[str, str]
     body: bytes
@@ -221,7 +222,7 @@ def _receivers_now_s(tx: Transaction, *, by_sandbox_clock: bool) -> int:
 
 
 def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
-    """Records the result of an attempt, and schedules the next attempt."""
+    """Records the result of an attempt, and schedules the next attempt if another is due."""
     if (message := tx.message(sending.delivery.id)) is None:
         return  # the sandbox was reset meanwhile
     delivery, _, endpoint = message
@@ -290,7 +291,7 @@ def _endpoint_view(tx: Transaction, stored: Endpoint, *, secret: bool = False) -
     )
 
 
-def _delivery_view(tx: Transaction, stored: Delivery) -> wire.Delivery:
+def _delivery_view(tx: Transaction, stored: StoredDelivery) -> wire.Delivery:
     next_job = tx.jobs.first(order="due_ms", ref=stored.id, kind=DELIVER)
     attempts = tx.attempts.all(delivery=stored.id)
     return view_of(
@@ -375,7 +376,7 @@ def replay_event(tx: Transaction, caller: Caller, *, event_id: str) -> List[wire
         sent = [_deliver(tx, copy, endpoint) for endpoint in wanting]
     else:
         before = [tx.deliveries.first(event=stored.id, endpoint=endpoint.id) for endpoint in wanting]
-        first = [there or _deliver(tx, stored, endpoint) for there, endpoint in zip(before, wanting, strict=True)]
+        first = [delivery or _deliver(tx, stored, endpoint) for delivery, endpoint in zip(before, wanting, strict=True)]
         sent = [_send_again(tx, delivery) for delivery in first]
     return _sent_again(tx, f"{EVENTS.url}/{stored.id}/replay", sent)
 
@@ -391,11 +392,11 @@ def replay_dead_letters(tx: Transaction, caller: Caller) -> List[wire.Delivery]:
     return _sent_again(tx, "/v1/dead_letters/replay", [_send_again(tx, delivery) for delivery in again])
 
 
-def _sent_again(tx: Transaction, url: str, deliveries: list[Delivery]) -> List[wire.Delivery]:
+def _sent_again(tx: Transaction, url: str, deliveries: list[StoredDelivery]) -> List[wire.Delivery]:
     return List(url=url, has_more=False, data=[_delivery_view(tx, delivery) for delivery in deliveries])
 
 
-def _send_again(tx: Transaction, delivery: Delivery) -> Delivery:
+def _send_again(tx: Transaction, delivery: StoredDelivery) -> StoredDelivery:
     """Makes a delivery due now, starts its retry schedule again, and returns it.
 
     If the register's `replay` is `new_id`, instead makes and returns a new delivery of a copy of the event; the earlier
@@ -417,13 +418,13 @@ def _copies(tx: Transaction, event_id: str) -> Iterator[tuple[str, StoredEvent |
 
 def _copied(tx: Transaction, stored: StoredEvent) -> StoredEvent:
     """Stores and returns a copy of an event under a new id, which replaces the old id in the body."""
-    copy_id = next(copy_id for copy_id, there in _copies(tx, stored.id) if there is None)
+    copy_id = next(copy_id for copy_id, stored_copy in _copies(tx, stored.id) if stored_copy is None)
     body = stored.body.replace(f'"id":"{stored.id}"', f'"id":"{copy_id}"', 1)
     copy = msgspec.structs.replace(stored, id=copy_id, seq=tx.next_seq(), created_ms=tx.now_ms, body=body)
     return tx.events.add(copy)
 
 
-def _was_replayed_as_copy(tx: Transaction, delivery: Delivery) -> bool:
+def _was_replayed_as_copy(tx: Transaction, delivery: StoredDelivery) -> bool:
     """True if a dead letter was replaced by the delivery of a copy of its event under a new id."""
     copies = takewhile(lambda copy: copy[1] is not None, _copies(tx, delivery.event))
     return any(tx.deliveries.first(event=copy_id, endpoint=delivery.endpoint) for copy_id, _ in copies)
@@ -431,7 +432,7 @@ def _was_replayed_as_copy(tx: Transaction, delivery: Delivery) -> bool:
 
 def create_endpoint(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) -> wire.WebhookEndpoint:
     """POST /v1/webhook_endpoints: register an endpoint; the response holds its signing secret, once."""
-    if tx.gaps.endpoint_registration == "dashboard" and tx.endpoints.count(account=caller.account, status=_FOUND):
+    if tx.gaps.endpoint_registration == "dashboard" and tx.endpoints.count(account=caller.account, status=_NOT_DELETED):
         message = "The dashboard allows one endpoint, and it exists already."
         hint = "Change its URL, or delete it first."
         raise StateConflict(message, code="endpoint_exists", param="url", hint=hint)
@@ -461,8 +462,8 @@ def update_endpoint(
         webhooks.check_filter(body.enabled_events, webhooks.types_of(tx.gaps.event_types))
         stored = tx.endpoints.put(stored, enabled_events=tuple(body.enabled_events))
     if body.status is not None:
-        if body.status not in _FOUND:
-            raise InvalidRequest(f"status is {' or '.join(_FOUND)}.", code="parameter_invalid", param="status")
+        if body.status not in _NOT_DELETED:
+            raise InvalidRequest(f"status is {' or '.join(_NOT_DELETED)}.", code="parameter_invalid", param="status")
         stored = tx.endpoints.put(stored, status=body.status, failing_since_ms=None)
     return _endpoint_view(tx, stored)
 
@@ -497,7 +498,7 @@ def delivery_faults(
 
 def endpoints_faults(tx: Transaction, caller: Caller) -> Rows[wire.FaultyEndpoint]:
     """GET /sandbox/webhook_endpoints: the delivery faults of each endpoint, newest endpoint first."""
-    kept = tx.endpoints.all(order="seq DESC", account=caller.account, status=_FOUND)
+    kept = tx.endpoints.all(order="seq DESC", account=caller.account, status=_NOT_DELETED)
     return Rows([wire.FaultyEndpoint(endpoint.id, list(endpoint.faults)) for endpoint in kept])
 
 
@@ -520,5 +521,5 @@ def sign(tx: Transaction, caller: Caller, body: wire.Sign) -> wire.Signed:
         tolerance_s=tx.gaps.signature_tolerance_s,
         media_type=wire.MEDIA_TYPES[tx.gaps.event_payload],
     )
-    made = webhooks.signed(signer, text, body.how)
-    return wire.Signed(made.body.decode(), made.headers)
+    signed = webhooks.signed(signer, text, body.how)
+    return wire.Signed(signed.body.decode(), signed.headers)
