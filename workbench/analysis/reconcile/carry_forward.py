@@ -45,7 +45,7 @@ from workbench.domain.moments import DAY_MS, LUSAKA_MS
 from workbench.domain.money import money_text
 from workbench.domain.phones import mask_column
 from workbench.errors import ReconcileRefused
-from workbench.text.render import Column, Table, Tabular, table
+from workbench.text.render import DisplayColumn, DisplayTable, Tabular, table
 
 _OURS = {own: our for names in (SHARED, *OWN.values()) for our, own in names.items()} | {"since_date": "since"}
 """Column name in CARRIED → its name in the rows of breaks, if the two differ."""
@@ -53,8 +53,10 @@ _LOST: Final = "lost" + HASH_SEPARATOR
 """Stands in for the hash of a carried number whose hash is missing; it equals the hash of no number."""
 _NEVER_WHOLE: Final = ""
 """The hash that is carried for a number that was masked in every input."""
-_COUNTED = (Column(name, numeric=True) for name in ("open in the ledger", "on the statement", "statement's balance"))
-_COLUMNS: Sequence[str | Column] = ["account", "gone through to", *_COUNTED]
+_COUNTED = (
+    DisplayColumn(name, numeric=True) for name in ("open in the ledger", "on the statement", "statement's balance")
+)
+_COLUMNS: Sequence[str | DisplayColumn] = ["account", "gone through to", *_COUNTED]
 GIVE_THE_KEY: Final = "Use one key in every run: --phone-key FILE (phone_key in Python)."
 TOO_LATE: Final = "the day of the reconciliation"
 """The end of the problem text of a row that is dated after `as_of`; in a later run the date may be valid."""
@@ -194,7 +196,7 @@ class CarryForward(Tabular):
         """A sentence about customers' numbers that the next run cannot compare; empty if it can compare all."""
         return unkeyed_words(self.unkeyed)
 
-    def _table(self) -> Table:
+    def _table(self) -> DisplayTable:
         waiting = self.rows.groupby(["account", "side"], observed=True).size().to_dict()
         rows = []
         for line in self.closed.to_dict("records"):

@@ -33,7 +33,7 @@ from workbench.domain.masking import mask
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused, StatementRefused, WorkbenchError
-from workbench.text.render import Column, Table, bundle, table, with_widget
+from workbench.text.render import DisplayColumn, DisplayTable, bundle, table, with_widget
 from workbench.visible import armed, disarmed, visible
 
 if TYPE_CHECKING:
@@ -529,7 +529,7 @@ _MOST_SHOWN: Final = 1_000
 """The most breaks in the form. They are sorted by code, and within a code by variance, the largest first."""
 _AT_ONCE: Final = 20
 _UNDECIDED: Final = "not decided"
-_HEADINGS: Final = ("break", "to do", "account", "key", Column("variance", numeric=True), "verdict")
+_HEADINGS: Final = ("break", "to do", "account", "key", DisplayColumn("variance", numeric=True), "verdict")
 
 
 class DecisionTable:
@@ -618,7 +618,7 @@ class DecisionTable:
         """
         return partners_of(self._breaks, self._suggested, names)
 
-    def _table(self) -> Table:
+    def _table(self) -> DisplayTable:
         decided, rows = self.decided(), []
         names = ("id", "settlement", "account", "key", "variance_minor", "currency")
         for name, to_do, account, key, minor, currency in python_rows(self._breaks.head(_AT_ONCE), *names):

@@ -16,7 +16,7 @@ from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.shapes import NOTHING_PROVEN, WORKED_OUT
 from workbench.domain.masking import shortened
 from workbench.domain.money import ZMW, major_text
-from workbench.text.render import Column, Table, percent, sentence, table
+from workbench.text.render import DisplayColumn, DisplayTable, percent, sentence, table
 from workbench.visible import visible
 
 _FEW, _LISTED = 5, 20
@@ -141,12 +141,12 @@ def _proof_in_short(result: Reconciled) -> str:
     return f"The proof holds to the last {unit}{only}."
 
 
-def _numbers(*headings: str) -> list[str | Column]:
+def _numbers(*headings: str) -> list[str | DisplayColumn]:
     """Headings of right-aligned columns."""
-    return [Column(text, numeric=True) for text in headings]
+    return [DisplayColumn(text, numeric=True) for text in headings]
 
 
-def reconciliations(result: Reconciled) -> list[Table]:
+def reconciliations(result: Reconciled) -> list[DisplayTable]:
     """A table with the reconciliation for each account."""
     columns = ["balance or item", *_numbers("items", "amount")]
     return [
@@ -157,7 +157,7 @@ def reconciliations(result: Reconciled) -> list[Table]:
     ]  # fmt: skip
 
 
-def accounts(result: Reconciled) -> Table:
+def accounts(result: Reconciled) -> DisplayTable:
     """A table of accounts: the rows on both sides, the matched shares by number and by value, and the variance."""
     columns = [
         "account", *_numbers("ledger rows", "statement rows", "matched", "timing", "in breaks"),
@@ -170,7 +170,7 @@ def accounts(result: Reconciled) -> Table:
     return table("Rows of each account on both sides, and how many of them agree", columns, made)
 
 
-def open_breaks(result: Reconciled, width: int | None, file: Path | None = None) -> Table:
+def open_breaks(result: Reconciled, width: int | None, file: Path | None = None) -> DisplayTable:
     """The largest breaks to settle, grouped by the advice on them. Unusable rows are left out: see `unusable`.
 
     `width` is the terminal's width in characters; None without a terminal. The caption names `file`, if given, as the
@@ -225,7 +225,7 @@ def key_text(key: str | None) -> str:
     return str(key) if has_key(key) else "no key in the file"
 
 
-def codes(result: Reconciled) -> Table:
+def codes(result: Reconciled) -> DisplayTable:
     """A table of codes: the number of breaks, their variances by sign, and who has decided about them."""
     columns = [
         "code", *_numbers("breaks", "rows", "ledger has more", "statement has more", "variance"), "currency",
@@ -254,7 +254,7 @@ def _days(days: int | None) -> str:
     return "" if days is None else counted(days, "day")
 
 
-def closed(result: Reconciled) -> Table:
+def closed(result: Reconciled) -> DisplayTable:
     """A table of the breaks that this period closed, each with the match or the decision that closed it."""
     made = []
     names = ("account", "key", "code", "variance_minor", "currency", "rule", "verdict", "who", "why")
@@ -264,7 +264,7 @@ def closed(result: Reconciled) -> Table:
     return table("Closed in this period", ["account", "key", "was", *_numbers("variance"), "currency", "how"], made)
 
 
-def unusable(result: Reconciled) -> Table:
+def unusable(result: Reconciled) -> DisplayTable:
     """A table of the first unusable rows, each with the reason."""
     bad = result.breaks[result.breaks["code"] == INVALID]
     rows = python_rows(bad.head(_FEW), "side", "statement", "line", "entry", "reason")
@@ -287,7 +287,7 @@ def _further(more: int, file: Path | None) -> list[str]:
     return [f"and {more:,} more{where}"] if more > 0 else []
 
 
-def nets(result: Reconciled, currency: str, by: str) -> Table:
+def nets(result: Reconciled, currency: str, by: str) -> DisplayTable:
     """A table of variances by age (`by` is `bucket`) or by `business_date`, for the accounts in one currency."""
     what, unit = ("age", "age in days") if by == "bucket" else ("business date", "business date")
     made = [
@@ -298,7 +298,7 @@ def nets(result: Reconciled, currency: str, by: str) -> Table:
     return table(f"Breaks by {what}, net of fees, in {currency}", columns, made)
 
 
-def proof(result: Reconciled) -> Table:
+def proof(result: Reconciled) -> DisplayTable:
     """A table of the closing balances and the parts of their difference, without parts that are 0 in all accounts."""
     always = (*_CLOSINGS, "difference_minor", "breaks_minor", "unexplained_minor")
     names = [
@@ -313,7 +313,7 @@ def proof(result: Reconciled) -> Table:
     return table("Proof: closing balances and what sets them apart", columns, made)
 
 
-def inputs(result: Reconciled) -> Table:
+def inputs(result: Reconciled) -> DisplayTable:
     """A table of the inputs, each with its hash, or `not a file` if it has none."""
     columns = ["side", "name", *_numbers("rows"), "account", "from", "to", "SHA-256"]
     names = ("side", "name", "rows", "account", "first_date", "last_date", "sha256")
@@ -327,7 +327,7 @@ def inputs(result: Reconciled) -> Table:
 
 def overview(
     given: Reconciled, notes: Iterable[str], *, width: int | None = None, file: Path | None = None
-) -> list[str | Table]:
+) -> list[str | DisplayTable]:
     """The report's parts: headline, notes, reconciliations, breaks to settle, closed breaks, sums by account and code.
 
     Accounts have their names in the user's books. `width` and `file` are as for `open_breaks`.
@@ -348,7 +348,7 @@ def html(result: Reconciled) -> str:
     return "".join(f"<p>{sentence(block)}</p>" if isinstance(block, str) else block.html() for block in blocks)
 
 
-def _blocks(result: Reconciled) -> list[str | Table]:
+def _blocks(result: Reconciled) -> list[str | DisplayTable]:
     many = len(result.suggestions)
     found = f"{counted(many, 'suggestion')} to look at: result.suggestions" if many else ""
     ends = filter(None, (result.carry_note, found, result.sign_off, _GO_ON))

@@ -31,7 +31,7 @@ from workbench.domain.money import ZMW
 from workbench.domain.scenarios import LATE
 from workbench.errors import SimulationRefused
 from workbench.session import SandboxControl, Session
-from workbench.text.render import Column, Table, Tabular, table
+from workbench.text.render import DisplayColumn, DisplayTable, Tabular, table
 
 __all__ = ["MAX_DAYS", "MAX_PAYMENTS", "Simulation", "Traffic", "simulate"]
 
@@ -438,7 +438,7 @@ class Simulation(Tabular):
         self.breaks: dict[str, int] = {}
         self.decoys: list[Decoy] = []
 
-    def _tables(self) -> Iterator[Table]:
+    def _tables(self) -> Iterator[DisplayTable]:
         period = f"{self.payments:,} payments from {self.first_day} to {self.last_day}"
         counts = {**self.outcomes, "refunds": self.refunds, "payouts": self.payouts}
         yield _counted(period, "what became of them", counts)
@@ -446,8 +446,8 @@ class Simulation(Tabular):
             yield _counted(f"Breaks in {self.folder.name}/{STATEMENTS}, all in {ANSWERS}", "code", self.breaks)
 
 
-def _counted(caption: str, what: str, counts: Mapping[str, int]) -> Table:
-    columns = (what, Column("number", numeric=True))
+def _counted(caption: str, what: str, counts: Mapping[str, int]) -> DisplayTable:
+    columns = (what, DisplayColumn("number", numeric=True))
     return table(caption, columns, [(name, f"{number:,}") for name, number in counts.items()])
 
 

@@ -16,7 +16,7 @@ from workbench.analysis.statements.writing import absent
 from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import LUSAKA
 from workbench.errors import StatementRefused
-from workbench.text.render import Column, Table, Tabular, table, wrapped
+from workbench.text.render import DisplayColumn, DisplayTable, Tabular, table, wrapped
 from workbench.visible import visible
 
 _SHOWN: Final = 10
@@ -64,11 +64,11 @@ class LayoutCheck(Tabular):
         parts.append("\n".join(summary(self.statement)))
         return "\n\n".join([self._table().text(width), *(wrapped(part, width) for part in parts)])
 
-    def _table(self) -> Table:
+    def _table(self) -> DisplayTable:
         """The first rows, in the columns that have anything in them."""
         rows = [*map(_row, money(self.statement.rows.head(_SHOWN)).to_dict("records"))]
         filled = [name for name in dict.fromkeys(chain(*rows)) if any(row[name] not in _NOTHING for row in rows)]
-        columns = [Column(name, name in _AMOUNTS) for name in filled]
+        columns = [DisplayColumn(name, name in _AMOUNTS) for name in filled]
         caption = f"{self.statement.name}, read as {self.statement.layout}"
         return table(caption, columns, [[row[name] for name in filled] for row in rows])
 

@@ -68,7 +68,7 @@ from workbench.domain.masking import mask
 from workbench.domain.money import decimals_of
 from workbench.errors import StatementRefused
 from workbench.extras import how_to_install
-from workbench.text.render import Table, Tabular, pairs, table
+from workbench.text.render import DisplayTable, Tabular, pairs, table
 from workbench.visible import pasted
 
 LEDGER: Columns = {**LEDGER_MOVEMENT, "balance_minor": "Int64", "phone_hash": "string", "description": "string"}
@@ -103,7 +103,7 @@ _ALIKE: Final = {
 """Field → its column in a ledger without a layout; amounts are in `amount_minor`, or in major units in `amount`."""
 
 
-def ledger_columns() -> Table:
+def ledger_columns() -> DisplayTable:
     """A table of a ledger's columns: the content of each, what is assumed if it is missing, and an example."""
     return table("The columns of a ledger", ("column", "holds", "without it", "example", "meaning"), _COLUMNS)
 
@@ -133,7 +133,7 @@ class OwnLedger(Tabular):
         """The accounts that have rows."""
         return tuple(sorted(self.table["account"].unique().to_pylist()))
 
-    def _table(self) -> Table:
+    def _table(self) -> DisplayTable:
         rows, days = len(self.table), pc.min_max(self.table["business_date"]).as_py()
         facts = {"layout": self.layout, "accounts": ", ".join(self.accounts) or "none", "rows": f"{rows:,}"}
         facts["period"] = f"{days['min']} to {days['max']}" if rows else "no rows"

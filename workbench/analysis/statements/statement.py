@@ -27,7 +27,7 @@ from workbench.analysis.statements.preamble import declared
 from workbench.analysis.statements.recognising import recognised
 from workbench.domain.money import money_text
 from workbench.errors import StatementRefused
-from workbench.text.render import Table, Tabular, pairs
+from workbench.text.render import DisplayTable, Tabular, pairs
 
 _SHOWN_FINDINGS: Final = 3
 
@@ -75,7 +75,7 @@ class Statement(Tabular):
         days = self.table["business_date"].filter(self.table["problem"].is_null()).drop_null().cast(pa.int32())
         return {count["values"]: count["counts"] for count in days.value_counts().to_pylist()}
 
-    def _table(self) -> Table:
+    def _table(self) -> DisplayTable:
         rows = len(self.table)
         invalid = rows - self.table["problem"].null_count
         no_day = "no day that can be read" if rows else "no rows"
