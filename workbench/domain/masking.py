@@ -44,7 +44,7 @@ RULES: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] =
     ("bearer", re.compile(r"((?i:\bbearer)\s+)(?!\S*••••)(?=\S*[0-9A-Z])\S{8,}"), _mask_rest),
 )
 # fmt: on
-"""(word, pattern, replacement): only texts that contain the word, in lower case, are searched by the pattern.
+"""(word, pattern, replacement): the pattern searches only texts that contain the word, in upper or lower case.
 
 Searching for a word is faster than for a pattern, and the longer the word, the faster.
 """

@@ -183,7 +183,7 @@ def tried(
     part: Callable[[ObservedCall], str] | None = None,
     parts: int = 0,
 ) -> Shows:
-    """Makes a reader that returns `accepted` or `rejected`, as the service treated a request that passes `asks`.
+    """Makes a reader that returns `accepted` or `rejected`, as the service did with a request that passes `asks`.
 
     For other requests and other errors, the reader returns None. Rejected means one of the statuses `by` and, if there
     are `names`, one of them in the response's text. If an exchange can show only a part of the value, `part` returns

@@ -116,7 +116,7 @@ class SimulatedCommand(OfSandbox):
 
 
 class Simulate(OfSandbox):
-    """Commands of a simulated month, from the cursor on."""
+    """Commands of a simulated month; `cursor` counts the commands before them."""
 
     simulation: Annotated[str, meaning("A name that the client chooses.", pattern="^[0-9A-Za-z]{1,40}$")]
     cursor: Annotated[int, Meta(ge=0, le=2**53), meaning("How many commands of the simulation came before.")] = 0
