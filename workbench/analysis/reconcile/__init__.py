@@ -304,6 +304,7 @@ def _read(run: Run, tolerance: Tolerance, *, skips_settled: bool) -> None:
         run.totals = {side: proof.totals(engine, run.rows[side]) for side in SIDES}
         run.rows[STATEMENT] = _marked_settled(run, theirs, skips_settled=skips_settled)
     run.closing = {account: proof.last_day(run, account) for account in run.accounts}
+    run.ledger_limits = proof.ledger_limits(every, run.closing)
 
 
 def _rules(run: Run) -> dict[str, MatchRules]:
@@ -356,7 +357,10 @@ def _marked_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
 def _result(run: Run, broken: Broken) -> Reconciliation:
     """Builds the frames of the result: applies the decisions to the breaks, proves the balances, carries forward."""
     explained = summed(pa.array(broken.breaks["account"]), pa.array(broken.breaks["variance_minor"]))
-    lines = [proof.proof_line(name, run, explained[name], broken.tolerated[name]) for name in run.accounts]
+    after = summed(broken.after_period["account"], broken.after_period["signed"])
+    lines = [
+        proof.proof_line(name, run, explained[name], broken.tolerated[name], after[name]) for name in run.accounts
+    ]
     books = run.inputs.ledger.read_from
     names = books.account_names if books else {}
     # A decision table that a person filled in has the names of accounts that people are shown.
@@ -369,6 +373,7 @@ def _result(run: Run, broken: Broken) -> Reconciliation:
     done = groups.notna()
     rows = broken.rows.append_column("group", pa.array(groups, pa.string()).take(broken.rows["place"]))
     gone, rows = rows.filter(pc.is_valid(rows["group"])), rows.filter(pc.is_null(rows["group"]))
+    in_breaks = rows.filter(pc.is_valid(rows["place"]))
     opened, proven = shown[~done].reset_index(drop=True), frame(lines, PROOF)
     kept = deciding.carried_on(decisions, shown.loc[done, "id"], run.brought.decisions)
     by_rule = Counter(sorted(rule for _, rule in broken.matched.elements() if rule != KEY))
@@ -394,7 +399,7 @@ def _result(run: Run, broken: Broken) -> Reconciliation:
         _carry_forward=carried,
         carry_note=carrying.unkeyed_words(waiting[1]),
         closed=deciding.closed_breaks(shown[done], now_matched, decisions, broken.settled),
-        aside=proof.aside_of(now_matched, rows, gone),
+        aside=proof.aside_of(now_matched, in_breaks, gone),
         told_again=sum(line["rows"] for line in run.repeated),
         notes=(
             *_notes(run, broken, lines),
@@ -507,6 +512,11 @@ def _notes(run: Run, broken: Broken, lines: Sequence[Mapping[str, Any]]) -> Iter
         many = captions.counted(len(rows), "row of the ledger is", "rows of the ledger are")
         close, first = run.brought.closed_of(account)["closing_date"], carrying.rows_named(rows)
         yield f"{names.get(account, account)}: {many} booked after the close of {close}, and read now: {first}."
+    by_account = broken.after_period.group_by("account").aggregate([("day", "count"), ("day", "max")])
+    for account, many, last in sorted(zip(*(column.to_pylist() for column in by_account.columns), strict=True)):
+        rows = captions.counted(many, "row of the ledger is", "rows of the ledger are")
+        dates = f"dated after the closing date, {day_of(closing[account])}, up to {day_of(last)}"
+        yield f"{names.get(account, account)}: {rows} {dates}, and left for the next period."
     if run.key.created:
         yield f"{run.key.created} did not exist; it is a new key for customers' numbers. Give it in every later run."
     hashes: list[str] = run.brought.rows["phone_hash"].dropna().tolist()
@@ -548,7 +558,7 @@ def _far(file: Statement, closing: int | None) -> Iterator[str]:
 
     `closing` is the account's closing day, counted from 1970; None if the account has none.
     """
-    before, days = proof.before_gap(file, _FAR), file.days
+    before, days = proof.before_gap(file.days, _FAR), file.days
     if before is not None and closing == (last := max(days)):
         yield (
             f"{file.account} closes on {day_of(last)} because of {days[last]:,} of {sum(days.values()):,} rows of "

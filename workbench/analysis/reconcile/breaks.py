@@ -86,7 +86,9 @@ class Broken(NamedTuple):
 
     `breaks` has the columns BREAK, in an order that depends only on its rows. `rows` has each row of either side that
     is part of a break (columns _BROKEN), with its narrative, the day `since` which it is carried forward, and as
-    `place` the index of its break in `breaks`. `settled` has two kinds of pairs that are no breaks, each with its
+    `place` the index of its break in `breaks`. It also has the rows `after_period`: ledger rows without a partner that
+    are dated after the closing date. These are no breaks, and have no `place`; the next run reads them again.
+    `settled` has two kinds of pairs that are no breaks, each with its
     `rule` and `group`: pairs that a rule without a key matched, and pairs that the ledger booked late (rule `key`); a
     fee on a line of its own has a row of its own there. `matched` counts these pairs by account and rule. `tolerated`
     is account → the sum of the differences within the tolerance. `unsure` counts the rows that have no partner only
@@ -95,6 +97,7 @@ class Broken(NamedTuple):
 
     breaks: pd.DataFrame
     rows: pa.Table
+    after_period: pa.Table
     settled: pa.Table
     matched: Counter[tuple[str, str]]
     tolerated: Counter[str]
@@ -111,6 +114,9 @@ def breaks_of(run: Run) -> Broken:
     is_tolerated = pc.equal(pairs["code"], TOLERATED)
     let_pass = pairs.filter(is_tolerated)
     pairs = pairs.filter(pc.invert(is_tolerated)) if len(let_pass) else pairs
+    is_later = _after_period(run, pairs)
+    pairs, later = pairs.filter(pc.invert(is_later)), pairs.filter(is_later)
+    many, pairs = len(pairs), pa.concat_tables([pairs, later])
     pairs = pairs.append_column("place", pa.array(range(len(pairs)), pa.int64()))
     rows = _hashed(_rows_of(pairs, members), run.key)
     # The texts are looked up last: in the join of ten million rows they would weigh more than all compared columns.
@@ -118,11 +124,24 @@ def breaks_of(run: Run) -> Broken:
     for name, column in {**texts, "since": since}.items():
         rows = rows.append_column(name, column)
     pairs, rows = _without_charges(pairs, rows, run.decided.rules)
-    breaks, places = _frame(run, pairs, rows)
+    breaks, places = _frame(run, pairs.slice(0, many), rows)
     rows = with_column(rows, "place", pc.index_in(rows["place"], places))
+    after_period = rows.filter(pc.is_null(rows["place"]))
     tolerated = summed(let_pass["account"], pc.subtract(let_pass["l_signed"], let_pass["s_signed"]))
     matched = Counter(zip(settled["account"].to_pylist(), settled["rule"].to_pylist(), strict=True))
-    return Broken(breaks, rows, _with_parts(settled), matched, tolerated, unsure)
+    return Broken(breaks, rows, after_period, _with_parts(settled), matched, tolerated, unsure)
+
+
+def _after_period(run: Run, pairs: pa.Table) -> pa.Array:
+    """For each pair, True if it is a ledger row without a partner that is dated after its account's closing date.
+
+    Such a row is a movement of the next period. A row that cannot be used stays a break, and so does a row that an
+    earlier run closed over. Of a group, the first row counts.
+    """
+    ends = {account: max(day, run.carried.ends.get(account, day)) for account, day in run.closing.items()}
+    is_later = pc.greater(pairs["l_day"], mapped(pairs["account"], ends.__getitem__, pa.int64()))
+    is_usable = pc.not_equal(pairs["code"], codes.INVALID)
+    return pc.fill_null(pc.and_(pc.and_(pc.is_null(pairs["s_no"]), is_usable), is_later), fill_value=False)
 
 
 def _with_parts(settled: pa.Table) -> pa.Table:
@@ -233,8 +252,9 @@ def _misdated(run: Run, waiting: pa.Table, prefix: str) -> pa.Array:
     """For each pair, why the date of its row on the side `prefix` is impossible; null if it is possible or has no row.
 
     A statement row may lie outside of its statement's period by as many days as a pair's dates may differ. A statement
-    with rows that were carried forward has no first day, since these rows may be older. Every other row may have any
-    date up to `as_of`. What an earlier run said of the date of a carried row stays.
+    with rows that were carried forward has no first day, since these rows may be older. Every other statement row may
+    have any date up to `as_of`, and a ledger row any date but a mistyped year. What an earlier run said of the date of
+    a carried row stays.
     """
     # Old lines may still be open under the name of an earlier statement.
     known, periods = set(run.brought.rows["statement"]), {}
@@ -247,10 +267,14 @@ def _misdated(run: Run, waiting: pa.Table, prefix: str) -> pa.Array:
     spans = mapped(sources, lambda source: periods.get(source, (-ANY_DAY, ANY_DAY)), pa.list_(pa.int64()))
     first, last = (pc.list_element(spans, end) for end in (0, 1))
     where = pa.nulls(len(waiting), pa.string())
+    too_late = pc.greater(days, run.as_of), f"after {day_of(min(run.as_of, codes.DAYS[1]))}, {TOO_LATE}"
+    if prefix == PREFIX[LEDGER]:
+        limits = mapped(waiting["account"], lambda account: run.ledger_limits.get(account, ANY_DAY), pa.int64())
+        too_late = pc.greater(days, limits), "over a year after all other rows of the ledger"
     for applies, words in (
         (pc.greater(days, last), "after the last day of its file"),
         (pc.less(days, first), "before the first day of its file"),
-        (pc.greater(days, run.as_of), f"after {day_of(min(run.as_of, codes.DAYS[1]))}, {TOO_LATE}"),
+        too_late,
     ):
         where = pc.if_else(applies, words, where)
     dated = mapped(pc.if_else(pc.is_valid(where), days, None), lambda day: f"{MISDATED}{day_of(day)}")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.break_codes import CODES, MATCHED, MOST_MINOR, TOLD_AGAIN
-from workbench.analysis.frames import day_number, frame, schema_of, typed
+from workbench.analysis.frames import day_number, frame, schema_of, typed, with_column
 from workbench.analysis.phone_key import PhoneKey
 from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, OLDER, CarryForward, LedgerRead, rows_named
 from workbench.analysis.reconcile.classify import BOTH_SIDES, Allowed, Classified
@@ -107,6 +107,8 @@ class Run:
     ledger: LedgerRead = field(init=False)
     closing: Mapping[str, int] = field(init=False)
     """Account → the day on which its books close, counted from 1970."""
+    ledger_limits: Mapping[str, int] = field(init=False)
+    """Account → the last day that a ledger row may have; only accounts with a later row whose year is mistyped."""
     classified: Classified = field(init=False)
     repeated: Totals = field(init=False)
     """Totals of repeated statement lines, which do not count."""
@@ -204,30 +206,51 @@ _ENOUGH = 3
 """A lone late row counts as mistyped only in a file of at least this many rows: of fewer, any may be the wrong one."""
 
 
-def before_gap(file: Statement, most: int) -> int | None:
-    """The last day but one of a file, if the following gap exceeds `most` days and the span of all earlier days.
+def before_gap(days: Iterable[int], most: int) -> int | None:
+    """The last day but one, if the following gap exceeds `most` days and the span of all earlier days; else None.
 
-    Otherwise None. Days count from 1970.
+    Days count from 1970.
     """
-    days = sorted(file.days)
-    if not days[1:]:
+    ordered = sorted(days)
+    if not ordered[1:]:
         return None
-    first, before, last = days[0], *days[-2:]
+    first, before, last = ordered[0], *ordered[-2:]
     return before if last - before > max(most, before - first) else None
+
+
+def before_mistyped(days: Mapping[int, int]) -> int | None:
+    """The last day but one, if the year of the last day is mistyped; else None. `days` is day → number of rows.
+
+    A row has a mistyped year if it is the only one of its day, over a year after all others, and by more days than the
+    others span.
+    """
+    before = before_gap(days, _YEAR)
+    is_lone = before is not None and days[max(days)] == 1 and sum(days.values()) >= _ENOUGH
+    return before if is_lone else None
+
+
+def ledger_limits(rows: Totals, closing: Mapping[str, int]) -> dict[str, int]:
+    """Account → the last day that a ledger row may have, for accounts with a later row whose year is mistyped.
+
+    `rows` are the Totals of the whole ledger, and `closing` is account → its closing day, which is never mistyped.
+    """
+    days: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for line in rows:
+        if line["day"] is not None:
+            days[line["account"]][line["day"]] += line["rows"]
+    limits = {account: before_mistyped(days[account]) for account in closing}
+    return {account: max(before, closing[account]) for account, before in limits.items() if before is not None}
 
 
 def limit_of(file: Statement | None, as_of: int) -> int:
     """The last day on which a file may close books, counted from 1970: `as_of`, or the day before a mistyped year.
 
-    A row has a mistyped year if it is the only one of its day, over a year after all others, and by more days than the
-    others span. If the caller gave `as_of`, it is the limit.
+    If the caller gave `as_of`, it is the limit.
     """
-    before = None if file is None or as_of < ANY_DAY else before_gap(file, _YEAR)
-    if file is None or before is None:
+    before = None if file is None or as_of < ANY_DAY else before_mistyped(file.days)
+    if file is None or before is None or period_of(file)[1] not in {None, max(file.days)}:
         return as_of
-    last = max(file.days)
-    is_lone = file.days[last] == 1 and sum(file.days.values()) >= _ENOUGH and period_of(file)[1] in {None, last}
-    return before if is_lone else as_of
+    return before
 
 
 def _days(lines: Totals, file: Statement | None, as_of: int) -> tuple[int | None, int | None]:
@@ -376,7 +399,10 @@ def _differences(rows: pa.Table) -> Iterator[str | None]:
 
 
 def summary_of(run: Run, rows: pa.Table) -> pd.DataFrame:
-    """The summary (columns SUMMARY) of both sides and of repeated lines; `rows` are the rows of breaks."""
+    """The summary (columns SUMMARY) of both sides and of repeated lines.
+
+    `rows` are the rows of breaks, and the ledger rows after the period (without a `place`), which are left out.
+    """
     by, counts = ("account", "business_date", "code", "currency"), tuple(SUMMARY)[4:]
     groups: dict[tuple[Any, ...], dict[str, int]] = defaultdict(lambda: dict.fromkeys(counts, 0))
 
@@ -393,14 +419,16 @@ def summary_of(run: Run, rows: pa.Table) -> pd.DataFrame:
     for line in run.repeated:
         count(line, MATCHED, STATEMENT, -1)
         count({**line, "signed": 0, "value": 0}, TOLD_AGAIN, STATEMENT)
-    valued = rows.append_column("value", pc.abs(rows["signed"])).group_by(
+    code = pc.if_else(pc.is_valid(rows["place"]), rows["code"], None)
+    valued = with_column(rows, "code", code).append_column("value", pc.abs(rows["signed"])).group_by(
         ["account", "day", "code", "currency", "side"]
     )
     sums = valued.aggregate([([], "count_all"), ("signed", "sum"), ("value", "sum")])
     names = {"count_all": "rows", "signed_sum": "signed", "value_sum": "value"}
     for line in sums.rename_columns(names).to_pylist():
         count(line, MATCHED, line["side"], -1)
-        count(line, line["code"], line["side"])
+        if line["code"]:
+            count(line, line["code"], line["side"])
     # Null sorts first. A day on which every row is part of a break has no line for matched rows.
     records = [
         {**dict(zip(by, key, strict=True)), **groups[key]}
@@ -412,14 +440,16 @@ def summary_of(run: Run, rows: pa.Table) -> pd.DataFrame:
     return result
 
 
-def proof_line(account: str, run: Run, explained: int, tolerated: int) -> dict[str, Any]:
+def proof_line(account: str, run: Run, explained: int, tolerated: int, after: int) -> dict[str, Any]:
     """The proof of an account as a row with the columns PROOF.
 
-    `explained` is the sum of the account's breaks, `tolerated` the sum of its differences within the tolerance, both in
-    minor units.
+    `explained` is the sum of the account's breaks, `tolerated` the sum of its differences within the tolerance, and
+    `after` the sum of its ledger rows after the period, which the closing balance leaves out; all in minor units.
     """
     books, ends, before = run.books_of(account), run.closings.get(account), run.carried.closed_of(account)
+    ends = None if ends is None else ends - after
     signed = {side: _sum(of_account(lines, account), "signed") for side, lines in run.totals.items()}
+    signed[LEDGER] -= after
     in_files = sum(book.sum("signed") for book in books)
     moved, carried = in_files - _sum(of_account(run.repeated, account), "signed"), signed[STATEMENT] - in_files
     brought = int(before.get("brought_minor", 0))
