@@ -159,6 +159,31 @@ class TestOutcome:
         assert case.run("--tolerance", "amount", "0.49").exit_code == 1
         assert case.run("--tolerance", "amount", "0.50", "--cut-off", "0").exit_code == 1
 
+    @pytest.mark.parametrize("options", [(), ("--as-of", "2026-10-31")], ids=["", "as of the closing date"])
+    def test_rows_of_the_ledger_after_the_closing_date_are_left_for_the_next_period(
+        self, tmp_path: Path, options: tuple[str, ...]
+    ):
+        (tmp_path / "here").mkdir()
+        months = ["w,A1,2026-10-05,100.00\nw,A2,2026-10-31,50.00", "w,A3,2026-11-02,7000.00\nw,A4,2026-11-15,9000.00"]
+        ledger = tmp_path / "b.csv"
+        ledger.write_text("\n".join(["account,key,occurred_at,amount", *months]), "utf-8")
+        for number, month in enumerate(months):
+            cells = [line.split(",") for line in month.splitlines()]
+            rows = pd.DataFrame(cells, columns=["account", "key", "occurred_at", "amount"], dtype="string")
+            rows.to_parquet(tmp_path / f"{number}.parquet")
+        first, second = (
+            Case(tmp_path).run_with(str(ledger), str(tmp_path / f"{number}.parquet"), *more)
+            for number, more in enumerate([(*options, "--carry-to", "kept"), ("--carry-forward", "kept")])
+        )
+        for done, day, closing in ((first, "2026-10-31", "150.00"), (second, "2026-11-15", "16,150.00")):
+            assert (done.exit_code, done.stderr) == (0, "")
+            assert done.stdout.startswith("Nothing to settle. The proof holds")
+            assert f"Reconciliation of w at {day}, in ZMW: both adjusted balances agree" in done.stdout
+            assert re.findall(r"(?:Balance|balance) per books +([\d,.]+)", done.stdout) == [closing] * 2
+        later = "w: 2 rows of the ledger are dated after the closing date, 2026-10-31, up to 2026-11-15"
+        assert f"{later}, and left for the next period." in first.stdout
+        assert "next period" not in second.stdout
+
 
 SHOP = Path(__file__).parent.parent / "fixtures"
 

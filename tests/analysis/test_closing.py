@@ -359,7 +359,7 @@ def test_a_line_that_cannot_be_used_counts_once_when_the_next_file_tells_it_agai
 
 
 def test_a_line_that_cannot_be_used_is_known_when_people_matched_it():
-    ours, told = [on(1, "A", 50), on(2, "L", 9)], [on(1, "A", 50), *ODD]
+    ours, told = [on(1, "L", 9), on(2, "A", 50)], [on(2, "A", 50), *ODD]
     found = month(ours, told).breaks.set_index("key")["id"]
     first = month(ours, told, (found["L"], "match", found["odd"]))
     later = partial(month, [*ours, on(58, "E2", 1)], [*ODD, on(58, "E2", 1)], carry_forward=first.carry_forward)

@@ -96,12 +96,24 @@ class TestByAmount:
         self, ledger: list[int], statement: list[int], open_: int
     ):
         sides = [[on(day, f"{side}{day}", 500) for day in days] for side, days in (("P", ledger), ("S", statement))]
-        result = matched(*sides, within(3))
+        # The period ends after all rows: a ledger row after it would be one of the next period.
+        result = matched(*([*side, on(20, "end", 1)] for side in sides), within(3))
         assert len(result.breaks) == open_
         for row in result.breaks[result.breaks["code"] == "ambiguous"].itertuples():
             assert "several rows fit by amount within 3 days: P" in row.reason
             assert " of the ledger; S" in row.reason
             assert row.reason.endswith(" of the statement.")
+
+    @pytest.mark.parametrize(("day", "open_"), [(4, {"P2", "S3"}), (9, set())])
+    def test_a_ledger_row_after_the_closing_date_is_a_candidate_within_the_window_and_no_break(
+        self, day: int, open_: set[str]
+    ):
+        last = on(3, "end", 1)
+        result = matched([on(2, "P2", 500), last, on(day, "later", 500)], [on(3, "S3", 500), last], within(2))
+        assert set(result.breaks["key"]) == open_
+        assert result.breaks["reason"].str.contains("P2 of 2026-01-03, later of 2026-01-05 of the ledger").all()
+        assert result.proof[["ledger_minor", "statement_minor"]].to_numpy().tolist() == [[501, 501]]
+        assert result.proof["holds"].all()
 
     def test_the_nearest_day_counts_where_it_is_asked_for(self):
         ours, theirs = ([on(day, f"{side}{day}", 500) for day in (0, 2, 3)] for side in "PS")
@@ -245,10 +257,12 @@ def test_a_duplicate_is_one_break_when_the_next_file_tells_its_lines_again(booke
         [*ledger, on(58, "next", 2)], lines("2.csv", on(58, "next", 2)), as_of=date(2026, 2, 28),
         carry_forward=first.carry_forward, skip_settled=True,
     )  # fmt: skip
-    for result, balance in ((first, 1), (second, 3)):
-        assert result.breaks["code"].tolist() == [code]
+    # The ledger's duplicate of a day after the period is a break of the next one.
+    later = booked > told and day > 30
+    for result, balance, waits in ((first, 1, later), (second, 3, False)):
+        assert result.breaks["code"].tolist() == [code] * (not waits)
         assert result.proof[["ledger_minor", "statement_minor"]].to_numpy().tolist() == [
-            [500 * booked + balance, 500 * told + balance]
+            [500 * (booked - waits) + balance, 500 * told + balance]
         ]
         assert result.proof["holds"].all()
 

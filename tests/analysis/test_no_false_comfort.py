@@ -47,7 +47,11 @@ AS_OF: dict[str, tuple[Case, Row]] = {
         {"codes": [("far", "invalid_row")], "statement_minor": 305, "variance_minor": [-7], "carried": 1, "closes": 5,
          "proposal": [None], "reason": [AFTER]},
     ),
-    "so is a row of the ledger": (
+    "a row of the ledger of a later day is one of the next period": (
+        (ledger_of(A, movement("b", 5, day=40), movement("c", 6, day=80)), [statement_of(A)]),
+        {"codes": [], "ledger_minor": 100, "closes": 5, "carried": 0, "ahead": [], "holds": True},
+    ),
+    "a lone row of the ledger is invalid where its year is mistyped": (
         (ledger_of(A, B, FAR), [statement_of(A, B)]), {"codes": [("far", "invalid_row")], "variance_minor": [7],
                                                        "closes": 5, "carried": 0, "ahead": []},
     ),
@@ -76,6 +80,14 @@ PERIODS: dict[str, tuple[Case, Row]] = {
          "closes": 31, "breaks_minor": -19, "unexplained_minor": 0, "carried": 4,
          "reason": [f"The row cannot be used: it is dated {said} day of its file." for said in
                     ("1900-01-05, before the first", "2026-02-02, after the last", "2062-01-05, after the last")]},
+    ),
+    "a lone row of the ledger over a year after all others is invalid": (
+        (ledger_of(A, B, FAR), [statement_of(A, B)]),
+        {"codes": [("far", "invalid_row")], "variance_minor": [7], "closes": 5, "holds": True,
+         "reason": ["The row cannot be used: it is dated 2062-01-05, over a year after all other rows of the ledger."]},
+    ),
+    "of two rows of the ledger either may be mistyped": (
+        (ledger_of(A, FAR), [statement_of(A)]), {"codes": [], "ledger_minor": 100, "closes": 5, "holds": True},
     ),
     "headings alone prove nothing": (
         (ledger_of(), [file_of(statement_of())]),

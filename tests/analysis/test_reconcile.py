@@ -544,6 +544,7 @@ AHEAD_OF_CLOSING = ledger_of(
 )  # fmt: skip
 REFUNDED = [movement("a", 30, day=4, **OUT), movement("a", 8, day=9, **OUT)]
 SUSPENDED = movement("a", 100, day=3)
+D, IN_BATCH = movement("d", 7, day=9), [movement("p2", 4, day=8, batch="b"), movement("q2", 6, day=10, batch="b")]
 DUPLICATES = [("a", "duplicate_in_ledger"), ("b", "duplicate_in_statement")]
 TWO_PERIODS: dict[str, tuple[Case, Row, Case, Row]] = {
     "what was open joins in with its age and what was read is not read again": (
@@ -581,13 +582,14 @@ TWO_PERIODS: dict[str, tuple[Case, Row, Case, Row]] = {
         {"code": ["duplicate_in_statement", "missing_in_ledger", "timing"], "holds": True},
     ),
     "what was booked twice after the closing date still meets its line": (
-        (BOOKED_AHEAD, [statement_of(A)]), {"codes": [("b", "duplicate_in_ledger"), ("b", "timing")]},
+        (BOOKED_AHEAD, [statement_of(A)]), {"codes": [], "ledger_minor": 100, "carried": 1, "holds": True},
         (BOOKED_AHEAD, [statement_of(movement("b", 50, day=8), movement("c", 9, day=12), opening=100, name="n.csv")]),
         {"codes": [("b", "duplicate_in_ledger"), ("c", "timing")], "entry": ["je_3", None], "holds": True},
     ),
     "a second entry after the closing date is a duplicate of the first when nothing is new": (
-        (AGAIN_LATER, [statement_of(LATEST)]), {"codes": [("c", "duplicate_in_ledger")]},
-        (AGAIN_LATER, [without_rows(50)]), {"codes": [("c", "duplicate_in_ledger")], "holds": True},
+        (AGAIN_LATER, [statement_of(LATEST)]), {"codes": [], "ledger_minor": 50, "carried": 1, "holds": True},
+        (AGAIN_LATER, [file_of(statement_of(), opening_minor=50, closing_minor=50, period=(date(2026, 1, 7),) * 2)]),
+        {"codes": [("c", "duplicate_in_ledger")], "ledger_minor": 100, "holds": True},
     ),
     "a duplicate of a line that two files told stays one": (
         (ledger_of({**A, "amount_minor": 90}), TOLD_BY_TWO), {"variance_minor": [-10, -100]},
@@ -599,9 +601,38 @@ TWO_PERIODS: dict[str, tuple[Case, Row, Case, Row]] = {
         {"variance_minor": [-10, -100], "told again": 2, "holds": True},
     ),
     "what was matched ahead of the closing date is not opened again": (
-        (AHEAD_OF_CLOSING, [statement_of(A, B50)]), {"codes": [("d", "timing")], "ahead": ["je_2", "je_4"]},
+        (AHEAD_OF_CLOSING, [statement_of(A, B50)]), {"codes": [], "ahead": ["je_2", "je_4"], "ledger_minor": 150},
         (AHEAD_OF_CLOSING, [without_rows(150)]),
-        {"codes": [("d", "timing")], "ahead": ["je_2", "je_4"], "holds": True},
+        {"codes": [], "ahead": ["je_2", "je_4"], "ledger_minor": 150, "holds": True},
+    ),
+    "a row of the ledger after the closing date is one of the next period": (
+        (ledger_of(A, D), [statement_of(A)]),
+        {"codes": [], "ledger_minor": 100, "difference_minor": 0, "read": [1, 1], "carried": 0, "holds": True},
+        (ledger_of(A, D), [statement_of(D, opening=100, name="next.csv")]),
+        {"codes": [], "ledger_minor": 107, "read": [1, 1], "rules": ["key"] * 2, "holds": True},
+    ),
+    "so is a payout, a reversal, and a batch that begins after it": (
+        (ledger_of(A, {**D, "kind": "payout_paid"}, {**D, "key": "e", "reverses": "je_1"}, *IN_BATCH),
+         [statement_of(A)]),
+        {"codes": [], "ledger_minor": 100, "read": [1, 1], "carried": 0, "holds": True},
+        (ledger_of(A, {**D, "kind": "payout_paid"}, {**D, "key": "e", "reverses": "je_1"}, *IN_BATCH),
+         [statement_of(movement("f", 5, day=12), opening=100, name="next.csv")]),
+        {"codes": [("b", "missing_in_statement"), ("d", "payout_unpaid"), ("e", "reversed_unmatched"), ("f", "timing")],
+         "since_date": [None] * 4, "ledger_minor": 124, "holds": True},
+    ),
+    "a batch that begins before it is a break with all of its rows": (
+        (ledger_of(A, P, IN_BATCH[0]), [statement_of(A)]),
+        {"codes": [("b", "missing_in_statement")], "rows": [2], "ledger_minor": 204, "carried": 1, "holds": True},
+        (ledger_of(A, P, IN_BATCH[0]), [statement_of(movement("b", 104, day=9), opening=100, name="next.csv")]),
+        {"codes": [], "rules": ["many_to_one"] * 3, "ledger_minor": 204, "holds": True},
+    ),
+    "the last day that a file states is the closing date": (
+        (ledger_of(A, D, {**D, "key": "e", "business_date": date(2026, 1, 10)}),
+         [file_of(statement_of(A), period=(date(2026, 1, 1), date(2026, 1, 9)))]),
+        {"codes": [("d", "timing")], "ledger_minor": 107, "carried": 1, "holds": True},
+        (ledger_of(A, D, {**D, "key": "e", "business_date": date(2026, 1, 10)}),
+         [statement_of(D, {**D, "key": "e", "business_date": date(2026, 1, 10)}, opening=100, name="next.csv")]),
+        {"codes": [], "ledger_minor": 114, "holds": True},
     ),
     "the state of an open row is that of today": (
         (ledger_of({**SUSPENDED, "state": "in_suspense"}), [statement_of(SUSPENDED, movement("z", 1, day=9))]),

@@ -207,8 +207,8 @@ def _date_of_as_of(_: click.Context, __: click.Parameter, text: str | None) -> d
     "--as-of",
     metavar="DATE",
     callback=_date_of_as_of,
-    help="The day of the reconciliation. A row of a later day does not move the closing date; if the row has no "
-    "partner, it is reported as invalid.",
+    help="The day of the reconciliation. A statement's line of a later day does not move the closing date; if the line "
+    "has no partner, it is reported as invalid.",
 )
 @click.option(
     "--carry-forward", "carry_from", metavar="FOLDER", type=FOLDER, help="What an earlier run saved with --carry-to."
@@ -280,8 +280,9 @@ def reconcile(  # noqa: PLR0913  one argument per option
     address of your database: postgresql://user@host/database, its password in PGPASSWORD, or sqlite:///path. LEDGER
     needs the columns account, key, occurred_at and amount; --ledger-layout declares columns with other names.
 
-    Every row of both sides ends in a match or a break. The command prints the summary and the proof: the breaks
-    add up to the ledger's closing balance less the statement's.
+    Every row of both sides ends in a match or a break; a ledger row after the closing date may wait for the next
+    period. The command prints the summary and the proof: the breaks add up to the ledger's closing balance less the
+    statement's.
 
     Exit status 0 when only timing differences and decided breaks are left, 1 when other breaks are open or the proof
     does not hold, 2 when the input cannot be used.

@@ -57,6 +57,8 @@ __all__ = ["BUCKETS", "CODES", "CarryForward", "Reconciliation", "Tolerance", "r
 class Reconciliation(Reconciled):
     """A ledger compared with statements. Every row of either side is in `matches` or part of a break.
 
+    Only ledger rows without a partner that are dated after the closing date are neither; `notes` count them.
+
     Amounts are minor units with their currency beside them; the columns are declared in `analysis.shapes`.
     Use it as a context manager, or `close` it, to release the rows that the engine holds.
     """
@@ -189,6 +191,8 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
 ) -> Reconciliation:
     """Compare a ledger with statements. Every row of both sides ends in a match or a break.
 
+    Only a ledger row without a partner that is dated after the closing date does not: the next run reads it again.
+
     Tables may be DataFrames of pandas, Polars or PySpark, Arrow tables, DuckDB relations, or paths (or patterns) of
     Parquet. A table needs the four columns account, key, occurred_at and amount, or all columns of its side, which
     `analysis.shapes` declares. A column `phone_hash` goes with masked numbers; a ledger's column `description` is shown
@@ -202,11 +206,11 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     cut_off: a row without a partner is `timing` if it is dated within this many days up to the closing date.
     carry_forward: the carry-forward of an earlier result, or the folder into which its `save` wrote. Statement lines
     that the earlier run settled are refused, or left out if `skip_settled`.
-    as_of: the day of the reconciliation; for `bench.ledger` the default is the day of the sandbox's clock. A row of a
-    later day does not move the closing date. A row without a partner is invalid if it is dated later, or outside of
+    as_of: the day of the reconciliation; for `bench.ledger` the default is the day of the sandbox's clock. A line of a
+    later day does not move the closing date. A line without a partner is invalid if it is dated later, or outside of
     the period that its file states; without `as_of`, also if it is the one line of a file that is over a year later
     than all others, as a mistyped year is. In a later run, it is valid once it has a partner; one that was dated after
-    `as_of`, also once its day has come.
+    `as_of`, also once its day has come. A lone ledger row over a year after all others is invalid, too.
     engine: `duckdb` (the default, but for Spark's tables) or `spark`.
     decisions: people's decisions about breaks: `decisions.csv`, a file or a frame of breaks with verdicts, or a frame
     (columns DECIDED). Decisions that were carried forward count too. Decisions change no figure.
@@ -358,9 +362,7 @@ def _result(run: Run, broken: Broken) -> Reconciliation:
     """Builds the frames of the result: applies the decisions to the breaks, proves the balances, carries forward."""
     explained = summed(pa.array(broken.breaks["account"]), pa.array(broken.breaks["variance_minor"]))
     after = summed(broken.after_period["account"], broken.after_period["signed"])
-    lines = [
-        proof.proof_line(name, run, explained[name], broken.tolerated[name], after[name]) for name in run.accounts
-    ]
+    lines = [proof.proof_line(name, run, explained[name], broken.tolerated[name], after[name]) for name in run.accounts]
     books = run.inputs.ledger.read_from
     names = books.account_names if books else {}
     # A decision table that a person filled in has the names of accounts that people are shown.
@@ -512,11 +514,7 @@ def _notes(run: Run, broken: Broken, lines: Sequence[Mapping[str, Any]]) -> Iter
         many = captions.counted(len(rows), "row of the ledger is", "rows of the ledger are")
         close, first = run.brought.closed_of(account)["closing_date"], carrying.rows_named(rows)
         yield f"{names.get(account, account)}: {many} booked after the close of {close}, and read now: {first}."
-    by_account = broken.after_period.group_by("account").aggregate([("day", "count"), ("day", "max")])
-    for account, many, last in sorted(zip(*(column.to_pylist() for column in by_account.columns), strict=True)):
-        rows = captions.counted(many, "row of the ledger is", "rows of the ledger are")
-        dates = f"dated after the closing date, {day_of(closing[account])}, up to {day_of(last)}"
-        yield f"{names.get(account, account)}: {rows} {dates}, and left for the next period."
+    yield from _left_for_the_next(broken.after_period, closing, names)
     if run.key.created:
         yield f"{run.key.created} did not exist; it is a new key for customers' numbers. Give it in every later run."
     hashes: list[str] = run.brought.rows["phone_hash"].dropna().tolist()
@@ -526,6 +524,19 @@ def _notes(run: Run, broken: Broken, lines: Sequence[Mapping[str, Any]]) -> Iter
     elif broken.unsure:
         text = f"{captions.counted(broken.unsure, 'open row')} may match by the customer's number"
         yield f"{text}, but the numbers cannot be compared. {carrying.GIVE_THE_KEY}"
+
+
+def _left_for_the_next(rows: pa.Table, closing: Mapping[str, int], names: Mapping[str, str]) -> Iterator[str]:
+    """Yields a note for each account with ledger rows after the period: their number, and the last of their days.
+
+    `closing` is account → its closing day; `names` is account → its name in the user's books.
+    """
+    by_account = rows.group_by("account").aggregate([("day", "count"), ("day", "max")]).sort_by("account")
+    columns = (by_account[name].to_pylist() for name in ("account", "day_count", "day_max"))
+    for account, many, last in zip(*columns, strict=True):
+        are = captions.counted(many, "row of the ledger is", "rows of the ledger are")
+        dates = f"dated after the closing date, {day_of(closing[account])}, up to {day_of(last)}"
+        yield f"{names.get(account, account)}: {are} {dates}, and left for the next period."
 
 
 def _matched(

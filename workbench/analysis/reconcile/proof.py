@@ -420,10 +420,9 @@ def summary_of(run: Run, rows: pa.Table) -> pd.DataFrame:
         count(line, MATCHED, STATEMENT, -1)
         count({**line, "signed": 0, "value": 0}, TOLD_AGAIN, STATEMENT)
     code = pc.if_else(pc.is_valid(rows["place"]), rows["code"], None)
-    valued = with_column(rows, "code", code).append_column("value", pc.abs(rows["signed"])).group_by(
-        ["account", "day", "code", "currency", "side"]
-    )
-    sums = valued.aggregate([([], "count_all"), ("signed", "sum"), ("value", "sum")])
+    valued = with_column(rows, "code", code).append_column("value", pc.abs(rows["signed"]))
+    grouped = valued.group_by(["account", "day", "code", "currency", "side"])
+    sums = grouped.aggregate([([], "count_all"), ("signed", "sum"), ("value", "sum")])
     names = {"count_all": "rows", "signed_sum": "signed", "value_sum": "value"}
     for line in sums.rename_columns(names).to_pylist():
         count(line, MATCHED, line["side"], -1)
