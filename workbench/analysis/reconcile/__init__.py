@@ -28,7 +28,7 @@ from workbench.analysis.reconcile import proof
 from workbench.analysis.reconcile.breaks import Broken, breaks_of, summed
 from workbench.analysis.reconcile.carry_forward import CarryForward
 from workbench.analysis.reconcile.classify import LINE, Allowed, Tolerance, check_whole, classify
-from workbench.analysis.reconcile.engines import DUCKDB, Frame, Native, both, conform, listed, same
+from workbench.analysis.reconcile.engines import DUCKDB, Frame, Native, both, column_list, conform, equality
 from workbench.analysis.reconcile.inputs import ANY_DAY, LEDGER, ROW, SIDES, STATEMENT, dated, read_inputs, sha256_of
 from workbench.analysis.reconcile.proof import Run
 from workbench.analysis.reconcile.suggestions import suggestions_of
@@ -344,11 +344,11 @@ def _marked_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
     lines = found.settled_lines()
     if len(told):
         before = carrying.settled_before(engine, again, told)
-        lines = both(lines, f"(select {listed(LINE)}, 1 as lines from {before})")
-    lines = engine.keep(f"(select {listed(LINE)}, max(lines) as lines from {lines} group by {listed(LINE)})")
+        lines = both(lines, f"(select {column_list(LINE)}, 1 as lines from {before})")
+    lines = engine.keep(f"(select {column_list(LINE)}, max(lines) as lines from {lines} group by {column_list(LINE)})")
     if not skips_settled:
         carrying.refuse_settled(engine, lines)
-    marked = f"(select x.*, y.lines from {theirs} x left join {lines} y on {same(LINE)})"
+    marked = f"(select x.*, y.lines from {theirs} x left join {lines} y on {equality(LINE)})"
     was = f"case when was is null and lines is not null then '{MATCHED}' else was end"
     return engine.keep(conform(marked, ROW, was=was))
 
