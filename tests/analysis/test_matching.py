@@ -173,6 +173,25 @@ class TestByAmount:
         shown = sum(line.items or 0 for line in account.lines if "ambiguous rows" in line.text)
         assert shown == (result.breaks["code"] == "ambiguous").sum()
 
+    @pytest.mark.parametrize(
+        ("ours", "theirs", "fits"),
+        [([0], [5], True), ([16], [0], True), ([0], [17], False), ([0], [5, 60], False), ([0, 60], [5], False)],
+    )
+    def test_a_lone_amount_a_little_beyond_the_window_is_suggested(
+        self, ours: list[int], theirs: list[int], *, fits: bool
+    ):
+        sides = [[on(day, f"{side}{day}", 91_300) for day in days] for side, days in (("P", ours), ("S", theirs))]
+        more = [on(1, "fee", 91_300, direction="out"), on(70, "Z", 7)]
+        result = matched(*([*rows, *more] for rows in sides), within(4))
+        assert len(result.breaks) == len(ours) + len(theirs)
+        found = result.suggestions
+        assert found["breaks"].tolist() == (["; ".join(result.breaks.sort_values("side")["id"])] if fits else [])
+        if fits:
+            (why,) = found["why"]
+            assert "are the only open rows that move K913.00 in their direction; the days are" in why
+            assert why.endswith(" apart, and the rule by amount allows 4 days.")
+        assert matched(*([*rows, *more] for rows in sides), {"on": ["key in narrative"]}).suggestions.empty
+
     def test_rules_are_tried_in_their_order(self):
         ours = [on(0, "P0", 500), on(4, "P4", 500)]
         theirs = [on(0, "S0", 500), on(6, "S6", 500)]

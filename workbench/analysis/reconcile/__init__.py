@@ -407,7 +407,7 @@ def _result(run: Run, found: Broken) -> Reconciliation:
         engine=run.engine.name,
         _summary=partial(proof.summary_of, run, rows),
         _matches=partial(proof.matches_of, run, found.settled, gone),
-        _suggestions=partial(suggestions_of, opened, proven),
+        _suggestions=partial(suggestions_of, opened, proven, run.rules),
         _inputs=partial(_inputs, run),
         _close=close,
     )

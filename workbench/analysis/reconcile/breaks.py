@@ -308,9 +308,9 @@ def _paired_rows(waiting: pa.Table, pairs: Pairs, code: str | None, fits: str | 
 
     Every pair gets this `code` and this text `fits`; None leaves the column null.
     """
-    left, right = (waiting.take(pa.array([pair[side] for pair in pairs], pa.int64())) for side in (0, 1))
-    reported = {name: column for name, column in _columns(right).items() if name.startswith(PREFIX[STATEMENT])}
-    return _pairs(len(pairs), **{**_columns(left), **reported, "code": code, "rows": 2, "fits": fits})
+    ours, theirs = (waiting.take(pa.array([pair[side] for pair in pairs], pa.int64())) for side in (0, 1))
+    reported = {name: column for name, column in _columns(theirs).items() if name.startswith(PREFIX[STATEMENT])}
+    return _pairs(len(pairs), **{**_columns(ours), **reported, "code": code, "rows": 2, "fits": fits})
 
 
 def _unmatched(run: Run, waiting: pa.Table, partners: Partners, problems: dict[str, pa.Array]) -> pa.Table:

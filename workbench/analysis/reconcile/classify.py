@@ -526,8 +526,8 @@ def _paired(rows: Frame, shape: Columns, by: tuple[str, ...]) -> Frame:
     nth = "(nth - s_left * ours)"
     is_met = f"l_left + s_left > 0 and batches = 0 and {nth} <= least(ours, theirs)"
     name = " || ' ' || ".join(f"cast({column} as string)" for column in (*by, nth))
-    made = {"pair": f"case when {is_met} then {name} else pair end"}
-    return conform(counted, shape, **made, **{
+    paired = {"pair": f"case when {is_met} then {name} else pair end"}
+    return conform(counted, shape, **paired, **{
         column: f"case when {is_met} then 0 else {column} end" for column in ("l_left", "s_left")
     })  # fmt: skip
 

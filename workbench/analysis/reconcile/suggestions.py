@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, combinations, islice, product
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from workbench.analysis.frames import frame, python_rows
 from workbench.analysis.reconcile.inputs import LEDGER, SIDES, STATEMENT
 from workbench.analysis.reconcile.matching import keys_in_texts
 from workbench.analysis.report.captions import counted
+from workbench.analysis.rules import MatchRules
 from workbench.analysis.shapes import SUGGESTION
 from workbench.domain.money import money_text
 
@@ -30,8 +32,15 @@ MOST: Final = 5
 """The most candidates of a row that are suggested: more candidates are no evidence."""
 _KEY_LENGTHS: Final = range(5, 65)
 """The lengths of keys for which a partner is searched: a shorter key fits by chance, a longer one is free text."""
-_NUMBER: Final = re.compile(r"(?<![+\w])\d{5,}(?![\w•])")
-"""A number in a narrative, such as a cheque's. Fewer digits fit by chance; digits beside • are a customer's number."""
+_NUMBER: Final = re.compile(r"(?i)(?<![+\w])(?:(?:chq|cheque|check)\W{0,2}(?:no\W{0,2})?(\d+)|(\d{5,}))(?![\w•])")
+"""A cheque's number in a narrative, or any number of five digits or more: fewer digits fit by chance.
+
+Digits beside • are a customer's number.
+"""
+_KEY_NUMBER: Final = re.compile(r"\D{0,12}?0*([1-9]\d*)")
+"""A key that is a number, perhaps after a prefix and leading zeros, as in `CHQ 000412`."""
+_TIMES_THE_WINDOW: Final = 4
+"""Rows of one amount are suggested if they are at most this many times as far apart as a rule by amount allows."""
 _EVERY_CHOICE: Final = 12
 """Of up to this many rows, all combinations are tried; of more rows, combinations of up to `_PARTS`."""
 _PARTS: Final = 4
@@ -48,7 +57,9 @@ class _Break(NamedTuple):
 
     `is_duplicate` marks a row whose key another row of its side has; the key may be mistyped. `is_unread` marks a row
     that cannot be used. The `amount` of a batch is net; it is None for a row that moves no money, and for a break with
-    rows on both sides. `numbers` are the long numbers in its narrative, such as a cheque's.
+    rows on both sides. `numbers` has the numbers in its key and its narrative, such as a cheque's: each without leading
+    zeros → as written. `beyond` has the distances in days at which two rows of one amount are suggested, since the
+    account's rules by amount do not reach so far.
     """
 
     name: str
@@ -62,7 +73,8 @@ class _Break(NamedTuple):
     day: int | None
     is_duplicate: bool = False
     is_unread: bool = False
-    numbers: Sequence[str] = ()
+    numbers: Mapping[str, str] = MappingProxyType({})
+    beyond: range = range(0)
 
     @property
     def label(self) -> str:
@@ -86,12 +98,19 @@ _LeftOut = set[str]
 """Names of the breaks for which the search ended at a limit, such as MOST candidates."""
 
 
-def suggestions_of(breaks: pd.DataFrame, proof: pd.DataFrame | None = None) -> pd.DataFrame:
+def suggestions_of(
+    breaks: pd.DataFrame, proof: pd.DataFrame | None = None, rules: Mapping[str, MatchRules] = MappingProxyType({})
+) -> pd.DataFrame:
     """The suggestions (columns SUGGESTION) for open breaks (a frame with the columns BREAK).
 
-    With `proof` (columns PROOF), also rows that explain an amount that the proof leaves unexplained.
+    With `proof` (columns PROOF), also rows that explain an amount that the proof leaves unexplained. `rules` is account
+    → its matching rules: with rules by amount, also rows that are a little further apart than these rules allow.
     """
-    opened, suggestions, known, notes = [*_open_breaks(breaks)], [], set(), []
+    beyond = {}
+    for account, declared in rules.items():
+        if windows := [rule.days for rule in declared if rule.has_window and rule.days is not None]:
+            beyond[account] = range(min(windows) + 1, _TIMES_THE_WINDOW * max(windows) + 1)
+    opened, suggestions, known, notes = [*_open_breaks(breaks, beyond)], [], set(), []
     if proof is not None:
         for account, currency, minor in python_rows(proof, "account", "currency", "unexplained_minor"):
             opened += [_Break("", account, currency, _BOTH, None, "", None, minor, None)] if minor else []
@@ -110,8 +129,11 @@ def suggestions_of(breaks: pd.DataFrame, proof: pd.DataFrame | None = None) -> p
     return frame((dict(zip(SUGGESTION, row, strict=True)) for row in [*suggestions, *notes]), SUGGESTION)
 
 
-def _open_breaks(breaks: pd.DataFrame) -> Iterator[_Break]:
-    """Yields the undecided breaks that move money, cannot be read, or have rows on both sides."""
+def _open_breaks(breaks: pd.DataFrame, beyond: Mapping[str, range]) -> Iterator[_Break]:
+    """Yields the undecided breaks that move money, cannot be read, or have rows on both sides.
+
+    `beyond` is account → the days `beyond` of its breaks.
+    """
     names = ("id", "code", "account", "currency", "side", "key", "business_date", "entry", "statement", "line",
              "description", "words", "variance_minor")  # fmt: skip
     amounts = tuple(f"{side}_{name}" for side in SIDES for name in ("minor", "amount_minor"))
@@ -132,8 +154,20 @@ def _open_breaks(breaks: pd.DataFrame) -> Iterator[_Break]:
                 apart=moved if side == LEDGER else -moved,
                 is_duplicate=code in DUPLICATE.values(),
                 is_unread=code == INVALID,
-                numbers=_NUMBER.findall(f"{row['description']} {row['words']}"),
+                numbers=_numbers(key, f"{row['description']} {row['words']}"),
+                beyond=beyond.get(row["account"], range(0)),
             )
+
+
+def _numbers(key: str | None, narrative: str) -> dict[str, str]:
+    """Number without leading zeros → its text, for the numbers in a narrative and the number that a key consists of.
+
+    The text of the key's number is the whole key, with its prefix and zeros.
+    """
+    numbers = {text.lstrip("0"): text for texts in _NUMBER.findall(narrative) for text in texts if text.strip("0")}
+    if key is not None and has_key(key) and (match := _KEY_NUMBER.fullmatch(key)):
+        numbers.setdefault(match[1], key)
+    return numbers
 
 
 def _few(pairs: Sequence[tuple[_Break, _Break, str]], left_out: _LeftOut) -> Iterator[tuple[_Break, _Break, str, str]]:
@@ -248,21 +282,44 @@ def _in_texts(opened: Sequence[_Break], left_out: _LeftOut) -> Iterator[Proposal
 
 
 def _shared_numbers(opened: Sequence[_Break], _: _LeftOut) -> Iterator[Proposal]:
-    """Yields two rows with the same effect if both narratives contain a number that at most MOST rows of a side have.
+    """Yields two rows with the same effect if their keys or narratives have a number that few rows have.
 
-    The days may differ. A number that more rows have, such as the account's own, says nothing about one row.
+    Few are at most MOST rows of a side: a number that more rows have, such as the account's own, says nothing about one
+    row. The days may differ, and so may leading zeros. Numbers after different prefixes are different numbers.
     """
     by_number: dict[tuple[str, str], dict[str, list[_Break]]] = defaultdict(lambda: {side: [] for side in SIDES})
     for row in opened:
-        for number in {*row.numbers} if row.is_movement else ():
+        for number in row.numbers if row.is_movement else ():
             by_number[row.account, number][row.side].append(row)
     for (_account, number), of_sides in by_number.items():
         ours, theirs = of_sides.values()
         for mine, other in product(ours, theirs) if max(len(ours), len(theirs)) <= MOST else ():
-            if mine.moved == other.moved and mine.currency == other.currency:
+            written = {row.numbers[number] for row in (mine, other)}
+            prefixes = {"".join(filter(str.isalpha, text)).casefold() for text in written} - {""}
+            if mine.moved == other.moved and mine.currency == other.currency and len(prefixes) <= 1:
                 called = f"{mine.label} of the ledger and {other.label} of the statement"
                 same = "account, direction and net amount are the same"
-                yield (mine, other), f"{called} both name {number}; {same}, and {_days_apart(mine, other)}."
+                name = number if len(written) > 1 else written.pop()
+                yield (mine, other), f"{called} both name {name}; {same}, and {_days_apart(mine, other)}."
+
+
+def _beyond_window(opened: Sequence[_Break], _: _LeftOut) -> Iterator[Proposal]:
+    """Yields two rows that are the only open rows of their net amount, and too far apart for the rules by amount.
+
+    They are further apart than the shortest window of these rules, and at most four times the longest.
+    """
+    by_effect: dict[tuple[Any, ...], dict[str, list[_Break]]] = defaultdict(lambda: {side: [] for side in SIDES})
+    for row in opened:
+        if row.side in SIDES and row.apart:
+            by_effect[row.account, row.currency, row.moved][row.side].append(row)
+    for ours, theirs in (of_sides.values() for of_sides in by_effect.values()):
+        for mine, other in zip(ours, theirs, strict=True) if len(ours) == len(theirs) == 1 else ():
+            days = abs((mine.day or 0) - (other.day or 0))
+            if mine.is_movement and other.is_movement and days in mine.beyond:
+                called = f"{mine.label} of the ledger and {other.label} of the statement"
+                amount, window = money_text(abs(mine.moved), mine.currency), counted(mine.beyond.start - 1, "day")
+                why = f"{called} are the only open rows that move {amount} in their direction"
+                yield (mine, other), f"{why}; {_days_apart(mine, other)}, and the rule by amount allows {window}."
 
 
 def _swapped_digits(opened: Sequence[_Break], _: _LeftOut) -> Iterator[Proposal]:
@@ -396,6 +453,7 @@ _KINDS: Final[Mapping[str, tuple[Callable[[Sequence[_Break], _LeftOut], Iterator
     "in_text": (_in_texts, f"The keys or texts of {{}} fit more than {MOST} others, which are not proposed."),
     "shared_number": (_shared_numbers, ""),
     "swapped_digits": (_swapped_digits, ""),
+    "beyond_window": (_beyond_window, ""),
     "difference": (_differences, f"More than {MOST} rows make up for the difference of {{}}: none is proposed."),
     "sum": (
         _sums,
