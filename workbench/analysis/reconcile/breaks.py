@@ -458,7 +458,7 @@ def _distinct(ids: Iterable[str]) -> list[str]:
 
 
 def _narratives(pairs: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """Name → column, for the texts of each pair's statement row, else its ledger row, and the day since it is open.
+    """Name → column: the texts of each pair's statement row, else of its ledger row, and the day since it is open.
 
     A grouped pair has the texts of the first row of that side.
     """
@@ -573,7 +573,7 @@ def _without_late_bookings(pairs: pa.Table, settled: pa.Table, carried: CarryFor
 
 
 def _masked_texts(run: Run, rows: pa.Table) -> tuple[Mapping[str, pa.Array], pa.ChunkedArray]:
-    """The masked `description` and `words` of each row, and the day since which each row is carried forward.
+    """The masked `description` and `words` of each row, and the day since which a row is carried forward, else null.
 
     A carried statement line keeps the texts that were carried with it; so does a ledger row for which today's ledger
     has no texts.
@@ -625,7 +625,8 @@ def _without_charges(pairs: pa.Table, rows: pa.Table, rules: Sequence[Rule]) -> 
 def _texts_in_inputs(run: Run, rows: pa.Table, side: str) -> pa.Table:
     """The descriptions and words of the `rows` of one side, looked up in the inputs by statement, line, key and entry.
 
-    The result has the columns _LINE_TEXTS, and is sorted. A text is null if its input lacks the column.
+    The result has the columns _LINE_TEXTS, is sorted, and may have further lines. A text is null if its input lacks the
+    column.
     """
     if side == STATEMENT:
         tables, own, texts = run.inputs.statements, ("statement", "line"), tuple(_TEXTS)

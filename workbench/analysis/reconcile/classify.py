@@ -34,7 +34,7 @@ from workbench.analysis.shapes import COMPLETED, Columns
 from workbench.errors import ReconcileRefused
 
 ONE_SIDED: Final = "one_sided"
-"""Intermediate code of a row or group without a partner; matching or rule 6 replaces it."""
+"""Intermediate code of a row or group without a partner, until `breaks` gives it its final code."""
 TOLERATED: Final = "tolerated"
 """Intermediate code of a pair that differs only within the tolerance: it is no break."""
 
@@ -110,8 +110,8 @@ _NEAREST: Sequence[tuple[tuple[str, ...], bool, bool]] = (
 )
 """Passes that pair the remaining rows of a group: the fields that must agree, and two flags.
 
-With the first flag, a pass pairs only completed rows. With the second, only a completed row that is no duplicate, or
-any row of a group in which no row is paired yet. The pairs may differ in other fields, and are then breaks.
+With the first flag, a pass pairs only completed rows. With the second, it pairs one row of each side: a completed row
+that is no duplicate, or any row of a group without a pair. The pairs may differ in other fields, and are then breaks.
 """
 
 
@@ -151,7 +151,7 @@ class Classified:
 
     `agreed` has the pairs that agree, exactly or within the tolerance; `opened` has all pairs with a code, which may
     lack a side. `special` has the rows of the special groups, `members` those open rows of special groups that are in
-    no pair. Pairs in `opened` and rows in `members` have `parts` (see _OPEN). `bad` has the unusable rows, in one frame
+    no pair. Pairs in `opened` and rows in `members` have `parts` (see _OPEN_ROW). `bad` has the unusable rows, one frame
     for each side that has any.
     """
 
@@ -301,7 +301,7 @@ def _members(engine: SqlEngine, special: Frame, allowed: Allowed) -> tuple[Frame
 
 
 def with_fees(rows: pa.Table, by_amount: Collection[str]) -> pa.Table:
-    """The rows (columns _OPEN_ROW) of each group that has a payment and its fee on two lines, these as one row.
+    """The rows (columns _OPEN_ROW) of groups with a payment and its fee on two lines: these become one row with a fee.
 
     `rows` (columns SPECIAL) are all rows of groups without a batch. The two lines become one row if the other side has
     a fee under this key too, in a column or on a line of its own. They also do if the other side has no movement under
@@ -352,7 +352,7 @@ def _fees(rows: Sequence[Row], others: Sequence[Row]) -> dict[int, int]:
     """The place of each payment that lacks a fee → the place of the line that is its fee, among `rows` of one side.
 
     A fee goes out on the day of its payment, and `others`, the group's rows on the other side, have no equal line. A
-    line is no fee if it has another type, names the payment that it reverses, or has too large an amount.
+    line is no fee if its type is not `fee` or `other`, if it names a payment that it reverses, or if it is too large.
     """
     if not 1 < len(rows) <= _MOST_LINES:
         return {}
@@ -398,7 +398,7 @@ def parts_of(row: Mapping[str, Any], prefix: str = "") -> list[dict[str, Any]]:
 
 
 def _lines_agreed(pairs: pa.Table) -> pa.Table:
-    """The lines (columns SPECIAL) of pairs (columns _MET) that agree and have a fee on a line of its own."""
+    """The lines (columns SPECIAL) of pairs (columns _PAIR) that agree and have a fee on a line of its own."""
     is_agreed = pc.fill_null(pc.equal(pairs["code"], TOLERATED), fill_value=True)
     lines = []
     for pair in pairs.filter(pc.and_(is_agreed, has_parts(pairs))).to_pylist():
@@ -633,7 +633,7 @@ def _duplicate_key(row: dict[str, object]) -> tuple[object, ...]:
 def _side_by_side(rows: pa.Table, pairs: Sequence[tuple[int | None, ...]]) -> pa.Table:
     """A table with one pair in each row; `pair` numbers the pairs of a group from 1.
 
-    `met` has, for each pair, the indices in `rows` of its ledger row and its statement row; None for a missing row.
+    `pairs` has, for each pair, the indices in `rows` of its ledger row and its statement row; None for a missing row.
     """
     columns: dict[str, pa.ChunkedArray] = {}
     for place, prefix in enumerate(("l_", "s_")):

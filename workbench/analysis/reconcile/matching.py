@@ -365,7 +365,7 @@ class _Waiting(NamedTuple):
 
 
 _AtTime = tuple[int, int, _Waiting]
-"""A row after its moment or day, by which it is sorted, and its index."""
+"""The moment or day of a row, its index, and the row: rows are sorted in the order of the first two."""
 
 
 def _partners(waiting: pa.Table, free: Places) -> tuple[_Fits, _Fits, int]:
@@ -398,9 +398,9 @@ def _partners(waiting: pa.Table, free: Places) -> tuple[_Fits, _Fits, int]:
 
 
 def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting]) -> tuple[_Fits, int]:
-    """Index of each row of `mine` → its partners in `others`, if any, and the number of rows without a certain partner.
+    """Index of each row of `mine` → the indices of its partners in `others`, if it has any, and a number of rows.
 
-    That number counts only rows that have a partner if their customers' numbers, which cannot be compared, are equal.
+    The number counts rows that have no partner only because their customers' numbers cannot be compared.
     """
     by_kind: dict[tuple[str, str], list[_AtTime]] = defaultdict(list)
     for row in others:

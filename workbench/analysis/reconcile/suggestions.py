@@ -439,7 +439,10 @@ def _sums(opened: Sequence[_Break], left_out: _LeftOut) -> Iterator[Proposal]:
 
 @cache
 def _combinations(many: int) -> list[NDArray[np.int64]]:
-    """All combinations of 2, 3, … out of `many` rows: an array for each size; each line has the indices of one."""
+    """All combinations of 2, 3, … out of `many` rows: an array for each size, with the indices of one on each line.
+
+    For more than _EVERY_CHOICE rows, the combinations have at most _PARTS rows.
+    """
     most = many if many <= _EVERY_CHOICE else _PARTS
     flat = ((size, chain.from_iterable(combinations(range(many), size))) for size in range(2, most + 1))
     return [np.fromiter(places, np.int64).reshape(-1, size) for size, places in flat]
