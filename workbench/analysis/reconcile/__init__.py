@@ -296,7 +296,8 @@ def _read(run: Run, tolerance: Tolerance, *, skips_settled: bool) -> None:
     named = " ".join(f"when {engine.text(name)} then {most}" for name, most in days.items())
     most = max(days.values())
     apart = f"case account {named} end" if len({*days.values()}) > 1 else f"{most}"
-    by_amount = {name for name, rules in run.rules.items() if any(rule.has_window for rule in rules)}
+    windows = {name: [rule for rule in rules if rule.has_window] for name, rules in run.rules.items()}
+    by_amount = {name: any(rule.nearest for rule in rules) for name, rules in windows.items() if rules}
     run.allowed = Allowed(tolerance.amount_minor, tolerance.fee_minor, apart, most, by_amount)
     run.ledger = carrying.ledger_read(engine, run.everything, run.carried, run.key)
     if not run.carried.is_first:

@@ -7,7 +7,7 @@ rows, and marks groups whose sides have equal sums. The remaining rows are open,
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, count
@@ -62,14 +62,14 @@ class Allowed(NamedTuple):
     """Limits within which two rows with one key agree; amounts are in minor units.
 
     `days` is SQL for the most days between the dates of a pair, by account; `most_days` is the largest such number.
-    `by_amount` has the accounts whose rules match rows by amount, so that a payment's fee may match a row of its own.
+    `by_amount` has the accounts whose rules match rows by amount → True if a rule takes the row of the nearest day.
     """
 
     amount_minor: int
     fee_minor: int
     days: str
     most_days: int
-    by_amount: Collection[str]
+    by_amount: Mapping[str, bool]
 
 
 def check_whole(name: str, value: object, function: str) -> None:
@@ -136,6 +136,8 @@ COMPARED: Columns = {"account": "string", "g": "string", "pair": "string", "code
     f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in NARROW[side]
 }
 """Two rows that were compared, or a row without a partner, whose other side is null."""
+_FeesOf = dict[tuple[str, str], dict[int, int]]
+"""Group (`account` and `g`) → the places of its payments → the places of their fees: see _fees."""
 _PAIR: Columns = {**COMPARED, **{f"{prefix}parts": "string" for prefix in PREFIX.values()}}
 
 
@@ -151,8 +153,8 @@ class Classified:
 
     `agreed` has the pairs that agree, exactly or within the tolerance; `opened` has all pairs with a code, which may
     lack a side. `special` has the rows of the special groups, `members` those open rows of special groups that are in
-    no pair. Pairs in `opened` and rows in `members` have `parts` (see _OPEN_ROW). `bad` has the unusable rows, one frame
-    for each side that has any.
+    no pair. Pairs in `opened` and rows in `members` have `parts` (see _OPEN_ROW). `bad` has the unusable rows, one
+    frame for each side that has any.
     """
 
     agreed: Frame
@@ -216,7 +218,7 @@ def classify(
     # Most ledgers have no special group: the rules for them are the longest.
     if len(engine.table(f"(select rows from {marked} limit 1)", {"rows": "int64"})):
         special = special_of(engine, f"(select * from {inside} where rows > 0)", overlaps=overlaps)
-        special, pairs, unpaired = _members(engine, special, allowed)
+        special, pairs, unpaired = _members(engine, special, everything, allowed)
         single = both(single, conform(special, _PAIRED, "pair <> ''"))
     near = _within(single, allowed)
     opened = engine.table(f"(select * from {near} where code is not null)", COMPARED)
@@ -234,7 +236,7 @@ def classify(
         named = conform(named, ROW, g="name")
         named = f"(select *, count(batch) over (partition by account, g) as batches from {named})"
         again = special_of(engine, named, overlaps=overlaps, respelt=True)
-        again, *others = _members(engine, again, allowed)
+        again, *others = _members(engine, again, everything, allowed)
         more_pairs = _within(conform(again, _PAIRED, "pair <> ''"), allowed)
         more = engine.table(f"(select * from {more_pairs} where code is not null)", COMPARED), *others
         compared, special = (
@@ -271,8 +273,10 @@ def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
     return f"(select account, g, {sums} from {both(*marks)} group by account, g)"
 
 
-def _members(engine: SqlEngine, special: Frame, allowed: Allowed) -> tuple[Frame, pa.Table, pa.Table]:
-    """Pairs the open rows among `special` (columns SPECIAL).
+def _members(
+    engine: SqlEngine, special: Frame, everything: Frame, allowed: Allowed
+) -> tuple[Frame, pa.Table, pa.Table]:
+    """Pairs the open rows among `special` (columns SPECIAL); `everything` has all rows of both sides.
 
     Returns `special`, the pairs with their code (columns _PAIR), and the rows in no pair (columns _OPEN_ROW), which are
     duplicates and all open rows of groups with a batch. In a group with a fee on a line of its own, all rows are paired
@@ -286,8 +290,8 @@ def _members(engine: SqlEngine, special: Frame, allowed: Allowed) -> tuple[Frame
     moving = single.filter(pc.equal(single["status"], COMPLETED)).group_by(GROUP).aggregate([])
     whole = arrow_schema(_OPEN_ROW).empty_table()
     if len(moving):
-        counted = f"(select * from {special} where not told_again)"
-        whole = with_fees(engine.table(among(counted, engine.arrow(moving, groups), GROUP), SPECIAL), allowed.by_amount)
+        counted = among(f"(select * from {special} where not told_again)", engine.arrow(moving, groups), GROUP)
+        whole = with_fees(engine, engine.table(counted, SPECIAL), everything, allowed.by_amount)
     split = whole.group_by(GROUP).aggregate([])
     if len(split):
         single = pa.concat_tables([single.join(split, GROUP, join_type="left anti").select(list(_OPEN_ROW)), whole])
@@ -300,12 +304,13 @@ def _members(engine: SqlEngine, special: Frame, allowed: Allowed) -> tuple[Frame
     return special, pairs, pa.concat_tables([rows.filter(batched), unpaired])
 
 
-def with_fees(rows: pa.Table, by_amount: Collection[str]) -> pa.Table:
+def with_fees(engine: SqlEngine, rows: pa.Table, everything: Frame, by_amount: Mapping[str, bool]) -> pa.Table:
     """The rows (columns _OPEN_ROW) of groups with a payment and its fee on two lines: these become one row with a fee.
 
     `rows` (columns SPECIAL) are all rows of groups without a batch. The two lines become one row if the other side has
     a fee under this key too, in a column or on a line of its own. They also do if the other side has no movement under
-    this key, except in the accounts `by_amount`: there each line may match a row of its own amount.
+    this key. But in the accounts `by_amount` (see Allowed) each line may then match a row of its own amount in
+    `everything`: see _without_rows_of_their_own.
     """
     rows = rows.take(_order(rows))
     names = [*GROUP, "side", "key", "day", "currency", "direction", "amount", "fee", "status", "kind", "refers"]
@@ -313,14 +318,18 @@ def with_fees(rows: pa.Table, by_amount: Collection[str]) -> pa.Table:
     for place, row in enumerate(rows.select(names).to_pylist()):
         if row["status"] == COMPLETED:
             groups[row["account"], row["g"]][row["side"]].append({**row, "place": place})
-    fees: dict[int, int] = {}
-    moved: dict[tuple[str, str], int] = {}
+    joined: _FeesOf = defaultdict(dict)
+    lone: _FeesOf = {}
     for group, (ours, theirs) in ((group, sides.values()) for group, sides in groups.items()):
         our_fees, their_fees = _fees(ours, theirs), _fees(theirs, ours)
         for mine, others, other_fees in ((our_fees, theirs, their_fees), (their_fees, ours, our_fees)):
-            if mine and (other_fees or any(row["fee"] for row in others) or not (others or group[0] in by_amount)):
-                moved[group] = moved.get(group, len(ours) + len(theirs)) - len(mine)
-                fees |= mine
+            if mine and not others and group[0] in by_amount:
+                lone |= {} if by_amount[group[0]] else {group: mine}
+            elif mine and (not others or other_fees or any(row["fee"] for row in others)):
+                joined[group] |= mine
+    joined |= _without_rows_of_their_own(engine, rows, everything, lone) if lone else {}
+    fees = dict(chain(*(mine.items() for mine in joined.values())))
+    moved = {group: sum(map(len, groups[group].values())) - len(mine) for group, mine in joined.items()}
     lines = iter(rows.select(OF_SIDE).take(pa.array([*chain(*fees.items())], pa.int64())).to_pylist())
     columns = {name: rows[name].to_pylist() for name in ("amount", "fee", "signed")}
     parts: list[str | None] = [None] * len(rows)
@@ -336,6 +345,27 @@ def with_fees(rows: pa.Table, by_amount: Collection[str]) -> pa.Table:
     return rows.filter(
         pa.array([group in moved and place not in gone for place, group in enumerate(group_of)], pa.bool_())
     )
+
+
+def _without_rows_of_their_own(engine: SqlEngine, rows: pa.Table, everything: Frame, lone: _FeesOf) -> _FeesOf:
+    """The groups of `lone` whose lines become one row, since no line can match a row of its own amount.
+
+    The lines stay apart if the other side of the account has, on any day, a row of the net amount of one of them. They
+    also do if their sum is the sum of such lines that stay apart: a row of the other side may be that of either.
+    """
+    shape = {name: ROW[name] for name in ("account", "side", "currency", "signed")}
+    of_rows = [*zip(*(rows[name].to_pylist() for name in shape), strict=True)]
+    lines = engine.arrow(rows.take(pa.array([*chain(*chain(*map(dict.items, lone.values())))], pa.int64())), shape)
+    on = f"{equality(('account', 'currency', 'signed'))} and x.side <> y.side"
+    matching = engine.rows(f"(select x.* from {lines} x semi join {everything} y on {on})", shape)
+    own = {tuple(row.values()) for row in matching}
+
+    def sums(group: tuple[str, str]) -> set[tuple[Any, ...]]:
+        return {(*of_rows[payment][:3], of_rows[payment][3] + of_rows[fee][3]) for payment, fee in lone[group].items()}
+
+    stay = {group for group, fees in lone.items() if any(of_rows[place] in own for place in chain(*fees.items()))}
+    taken = set(chain(*map(sums, stay)))
+    return {group: fees for group, fees in lone.items() if group not in stay and taken.isdisjoint(sums(group))}
 
 
 Row = dict[str, Any]
