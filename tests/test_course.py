@@ -22,7 +22,7 @@ from workbench.resources import Notebook, course
 
 FOLDER = ROOT / "notebooks"
 TABLE = FOLDER / "course.toml"
-PAGE = resources.guide()["notebooks"]
+PAGE = resources.guide_paths()["notebooks"]
 TEXTS = {".py", ".md", ".toml", ".ipynb", ".json", ".yaml"}
 WORDS, CODE, OUTPUT = 200, 10, 60
 """Words, lines of code and lines of output that are read in a minute."""
@@ -161,7 +161,7 @@ def rename() -> None:
         if each.number and not each.path.exists():
             (found,) = FOLDER.glob(f"[0-9][0-9]_{each.slug}.ipynb")
             found.rename(each.path)
-            had = ", ".join(f'"{name}"' for name in (found.stem, *each.was) if name != each.name)
+            had = ", ".join(f'"{name}"' for name in (found.stem, *each.former_names) if name != each.name)
             table = re.sub(
                 rf'(slug = "{each.slug}".*?)(?:, was = \[.*?\])? }}', rf"\1, was = [{had}] }}", TABLE.read_text("utf-8")
             )
@@ -246,7 +246,7 @@ def test_every_figure_in_prose_stands_in_the_code_or_the_output_of_its_notebook(
 
 def test_every_link_of_a_notebook_leads_to_a_file_and_a_heading_that_are_there():
     there = {each.path: headings(each) for each in course().values()}
-    there[resources.interface()] = set(re.findall(r'id="([^"]+)"', resources.interface().read_text("utf-8")))
+    there[resources.interface_path()] = set(re.findall(r'id="([^"]+)"', resources.interface_path().read_text("utf-8")))
     broken = []
     for notebook in course().values():
         texts = "\n".join(source(each) for each in cells(notebook) if each["cell_type"] == "markdown")

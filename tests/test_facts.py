@@ -10,9 +10,9 @@ from workbench import resources
 from workbench.domain.gaps import Gaps
 from workbench.domain.payments import ADVICE, FAILURES, offer_again_s
 from workbench.domain.phones import OPERATORS, WITHOUT_WALLET
-from workbench.domain.scenarios import OF_PAYOUTS, TEST_NUMBERS, UNKNOWN
+from workbench.domain.scenarios import PAYOUT_SCENARIOS, TEST_NUMBERS, UNKNOWN
 
-GUIDE = resources.guide()
+GUIDE = resources.guide_paths()
 ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \|$", re.MULTILINE)
 UNDECIDED = {UNKNOWN, "canceled_by_merchant"}
 """Codes that one of the two pages tells by a status instead."""
@@ -26,7 +26,7 @@ def rows_of(page: str) -> dict[str, tuple[str, str]]:
 
 
 def test_every_failure_of_a_payment_has_an_advice():
-    assert {*ADVICE} == {*FAILURES} - {*OF_PAYOUTS}
+    assert {*ADVICE} == {*FAILURES} - {*PAYOUT_SCENARIOS}
 
 
 @pytest.mark.parametrize(("page", "field"), [("scenarios", "shop"), ("support", "customer")])

@@ -29,7 +29,7 @@ from workbench.sandbox.openapi.markdown import rendered
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
-GUIDE = resources.guide()
+GUIDE = resources.guide_paths()
 PAGES = (README, *GUIDE.values())
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"`((?:workbench|notebooks|tests|fixtures)/[\w./]*)`")

@@ -9,9 +9,9 @@ from workbench.analysis.simulate.month import Traffic
 from workbench.domain.gaps import REGISTER
 from workbench.domain.money import ISO_4217, ZMW, money_text
 from workbench.domain.phones import OPERATORS, WITHOUT_WALLET, Operator
-from workbench.resources import guide
+from workbench.resources import guide_paths
 
-TEXT = guide()["references"].read_text("utf-8")
+TEXT = guide_paths()["references"].read_text("utf-8")
 ROWS = {cells[0].strip("` "): cells[1:] for cells in (line[1:-1].split(" | ") for line in TEXT.splitlines()
         if line.startswith("| `"))}  # fmt: skip
 DATED = re.compile(

@@ -17,7 +17,7 @@ from workbench import Workbench
 from workbench.domain.gaps import REGISTER, Gaps
 from workbench.errors import GapRefused
 from workbench.register import GapRows, letter
-from workbench.resources import course, interface, notebook_name, read_toml
+from workbench.resources import course, interface_path, notebook_name, read_toml
 from workbench.sandbox.exchange import Responder
 from workbench.sandbox.messages import Request, Response
 from workbench.sandbox.operations import OPERATIONS, Operation, in_force
@@ -274,7 +274,7 @@ def test_the_command_prints_writes_and_opens_it_and_the_shipped_file_is_the_same
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     printed = invoke("docs", "interface").stdout
-    assert interface().read_text("utf-8") == printed, "workbench docs interface --out notebooks/interface.md"
+    assert interface_path().read_text("utf-8") == printed, "workbench docs interface --out notebooks/interface.md"
     assert re.findall(r'id="(\w+)"', printed) == NAMES
     assert sorted(re.findall(r'id="(\w+)"', printed)) == sorted(NAMES)
     assert invoke("docs", "interface", "--out", str(tmp_path / "a.md")).stdout == ""

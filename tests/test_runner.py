@@ -298,7 +298,7 @@ def test_a_shipped_notebook_is_named_without_folder_number_or_ending(tmp_path: P
     monkeypatch.chdir(tmp_path)
     for slug, row in resources.course().items():
         shipped = row.path
-        names = (slug, shipped.stem, f"99_{slug}", shipped.name, *row.was)
+        names = (slug, shipped.stem, f"99_{slug}", shipped.name, *row.former_names)
         assert {resources.notebook(each) for each in names} == {shipped}
         (tmp_path / shipped.name).write_text("")
         assert resources.notebook(shipped.name) == Path(shipped.name), "their own first"

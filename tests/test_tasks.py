@@ -104,7 +104,7 @@ def section(page: str, heading: str) -> str:
     if page in resources.course():
         text = "\n".join(cell["source"] for cell in cells_of(page))
     else:
-        text = (ROOT / "README.md" if page == README else resources.guide()[page]).read_text("utf-8")
+        text = (ROOT / "README.md" if page == README else resources.guide_paths()[page]).read_text("utf-8")
     found = re.search(rf"^## (?:\d+\. )?{re.escape(heading)}$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     return found[1] if found else ""
 

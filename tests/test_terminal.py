@@ -19,8 +19,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 from tests.conftest import KERNEL, free_port, invoke
 from tests.test_certify import SHOP
 from workbench import Workbench, commands
-from workbench.domain.gaps import rows_named
-from workbench.resources import fixture, guide
+from workbench.domain.gaps import gaps_named
+from workbench.resources import fixture, guide_paths
 from workbench.text.render import Column, Table, table
 
 RUNS = """
@@ -150,7 +150,7 @@ def test_where_columns_would_be_too_narrow_a_row_is_a_record_below_headings_of_t
     assert max(map(len, piped.splitlines())) > WIDTHS[-1]
 
 
-@pytest.mark.parametrize("page", [*guide(), "interface"])
+@pytest.mark.parametrize("page", [*guide_paths(), "interface"])
 def test_a_link_is_shown_as_the_command_that_prints_its_page_and_no_file(page: str, monkeypatch: pytest.MonkeyPatch):
     piped = invoke("docs", page).stdout
     monkeypatch.setattr(commands, "terminal_width", lambda **_: 100)
@@ -159,7 +159,7 @@ def test_a_link_is_shown_as_the_command_that_prints_its_page_and_no_file(page: s
     text = re.sub(r"^```.*?^```$", "", seen, flags=re.MULTILINE | re.DOTALL)
     assert not re.search(r"\]\(|!\[|<!--", text)
     pages = {*re.findall(r"\]\((?:\.\./)*(?:notebooks/)?([\w-]+)\.md", piped)}
-    assert pages <= {*guide(), "interface"}
+    assert pages <= {*guide_paths(), "interface"}
     assert {each for each in pages if f"(`workbench docs {each}`)" not in " ".join(text.split())} == set()
 
 
@@ -167,7 +167,7 @@ def test_the_register_uses_a_wide_terminal(folder: Path):
     piped, _, wide = shown(folder, "gaps", widths=(60, 200))
     assert max(map(len, piped.splitlines())) <= 80
     assert max(map(len, wide.splitlines())) > 160
-    why = rows_named(["clearing"])[0].unseen[None].split()[-1]
+    why = gaps_named(["clearing"])[0].unseen[None].split()[-1]
     assert [why in text for text in shown(folder, *COMMANDS["evidence"])] == [True, True, True]
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.conftest import invoke
 from workbench import Workbench
 from workbench.errors import NotFound, WorkbenchError
-from workbench.merchant.receiver import Event, EventData, Events
+from workbench.merchant.receiver import Event, EventData, ReceivedEvents
 from workbench.notebook_runs import CellFailure
 from workbench.text.render import pairs, preformatted, table
 from workbench.text.snippets import snippet
@@ -82,7 +82,7 @@ class TestThroughTheSandbox:
 
 def test_every_piece_of_what_is_told_is_drawn_without():
     text = EVERY
-    events = Events([Event(text, text, text, EventData({"id": text}, {}))])
+    events = ReceivedEvents([Event(text, text, text, EventData({"id": text}, {}))])
     assert len(repr(events).splitlines()) == 2
     errors = (NotFound(text, hint=text), WorkbenchError(text), CellFailure(text, 1, text, text, text))
     assert raw_in(repr(events), *map(str, errors)) == []

@@ -31,7 +31,7 @@ def load_ipython_extension(shell: Any) -> None:  # noqa: ANN401  IPython's shell
 
 class _Asserts(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> ast.AST | list[ast.stmt]:
-        """An assert whose message contains the values, and a statement that deletes the values if the assert holds."""
+        """Gives the assert a message with the compared values, and deletes their variables in a statement after it."""
         if node.msg is not None:
             return node
         kept: list[str] = []
@@ -69,5 +69,5 @@ def _explained(text: str, operator: str, *values: object) -> str:
 
 
 def _shown(value: object) -> str:
-    """The value's repr; its type if the repr fails, so that the failed assert is still reported."""
+    """The value's repr, masked and shortened; its type if the repr raises, so that the assert is still reported."""
     return shortened(mask(_REPR.repr(value)), _SHOWN, counts_mark=False)

@@ -231,8 +231,8 @@ class Workbench(Session):
         """
         if self.webhook_url or self.started is None or engine.signing_secret(url):
             return False
-        known = self.looking().webhook_endpoints.each()
-        own = [endpoint.id for endpoint in known if endpoint.url == RECEIVER_URL]
+        endpoints = self.looking().webhook_endpoints.each()
+        own = [endpoint.id for endpoint in endpoints if endpoint.url == RECEIVER_URL]
         for endpoint_id in own:
             self.acting.webhook_endpoints.update(endpoint_id, url=url)
         self.started = None
@@ -298,8 +298,8 @@ class Workbench(Session):
 
         `endpoint` is the id of an endpoint; by default, all endpoints are changed.
         """
-        known = [known.id for known in self.acting.webhook_endpoints.each()] if endpoint is None else [endpoint]
-        for endpoint_id in known:
+        endpoint_ids = [row.id for row in self.acting.webhook_endpoints.each()] if endpoint is None else [endpoint]
+        for endpoint_id in endpoint_ids:
             path = f"webhook_endpoints{segments(endpoint_id)}/faults"
             self.control.post(path, FaultyEndpoint, {"faults": faults})
 

@@ -83,7 +83,7 @@ class WorkbenchError(Exception):
 
 
 class ApiError(WorkbenchError):
-    """An error response, with the members of RFC 9457 and two documented members.
+    """An error response, with the members of the problem format (RFC 9457) and the documented `error` and `message`.
 
     The traceback of an error that the client raised ends with `request_id`, by which the dashboard finds the request.
     """
@@ -206,7 +206,7 @@ class UnexpectedResponse(WorkbenchError):
 
 
 class WaitExpired(WorkbenchError):
-    """The payment had not settled when the wait ended."""
+    """The payment had not settled when the wait ended, or was never confirmed."""
 
 
 class SignatureRefused(WorkbenchError):
@@ -218,7 +218,7 @@ class SignatureRefused(WorkbenchError):
 
 
 class LedgerRefused(WorkbenchError):
-    """The ledger does not accept the entry, or does not verify."""
+    """An entry or an account that the ledger does not accept, or a ledger that does not verify."""
 
 
 class IllegalTransition(WorkbenchError):
@@ -230,7 +230,7 @@ class GapRefused(WorkbenchError):
 
 
 class StoreRefused(WorkbenchError):
-    """The store file is of another kind, version or seed."""
+    """The store's file cannot be created or read, or is of another kind, version, seed or start."""
 
 
 class PortTaken(WorkbenchError):
@@ -246,7 +246,7 @@ class StatementRefused(WorkbenchError):
 
 
 class SimulationRefused(WorkbenchError):
-    """A size, a break, a folder or a sandbox that cannot be used for a month, or a full disk."""
+    """A size, a break, a folder or a sandbox that cannot be used for a simulated month, or a full disk."""
 
 
 class ReconcileRefused(WorkbenchError):
@@ -254,7 +254,7 @@ class ReconcileRefused(WorkbenchError):
 
 
 class PhoneKeyRefused(WorkbenchError):
-    """A file that is not a key for customers' numbers, or that others can read."""
+    """A key for customers' numbers that is missing, no key, readable by others, or in a carry-forward folder."""
 
 
 class ReportRefused(WorkbenchError):
@@ -266,15 +266,15 @@ class LabRefused(WorkbenchError):
 
 
 class ExamRefused(WorkbenchError):
-    """An endpoint, a secret, a shop or a command that cannot be examined."""
+    """An endpoint, a secret, a shop, a command or a file for the report that an exam cannot use."""
 
 
 class CommandRefused(WorkbenchError):
-    """A command that cannot be started, or that fails before any row of the register is changed."""
+    """A command that cannot be started, calls no sandbox, or fails before any row of the register is changed."""
 
 
 class TrafficRefused(WorkbenchError):
-    """A recording that is not a HAR file, is cut off, or has no call of the interface."""
+    """A recording that cannot be read or written, is not a HAR file, is cut off, or has no call of the interface."""
 
 
 class CheckLiveRefused(WorkbenchError):
@@ -286,7 +286,7 @@ class ExtraMissing(WorkbenchError):
 
 
 class RunRefused(WorkbenchError):
-    """The notebooks named cannot be run as asked."""
+    """Notebooks, parameters or an output folder that cannot be used for a run, or a run that was interrupted."""
 
 
 class ExerciseNotDone(WorkbenchError):

@@ -44,7 +44,7 @@ _UNEXPLAINED = "CellExecutionError: "
 
 
 def _typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path, dict[str, object]]:
-    """Notebook → those of `parameters` that it declares, as values of the declared types.
+    """Notebook → the `parameters` that the notebook declares, as values of the declared types.
 
     Raises RunRefused: no notebook declares a name, or a text is not of the declared type.
     """
@@ -217,7 +217,7 @@ def _run(task: Task, written: Path) -> CellFailure | None:
 
 
 def _failed(task: Task, error: Exception) -> CellFailure:
-    """A failure of the notebook itself, with only the first paragraph of the message, as some fill a page."""
+    """A failure of the notebook itself, with only the message's first paragraph, since some messages fill a page."""
     message = str(error).strip().partition("\n\n")[0]
     return CellFailure(task.name, 0, "", f"{type(error).__name__}: {message}", "")
 
@@ -330,7 +330,7 @@ def _suite(result: Result) -> ET.Element:
     return suite
 
 
-def run(
+def run_notebooks(
     notebooks: Sequence[Path], *, parameters: Mapping[str, str], out: Path, jobs: int, solutions: bool
 ) -> list[Result]:
     """Executes `notebooks`, `jobs` at a time; the results are in the order of the notebooks.
@@ -391,8 +391,8 @@ def run_summary(results: Sequence[Result], out: Path) -> tuple[Table, str]:
     for result in results:
         page = out / f"{result.name}.html"
         rows.append((result.name, result.outcome, f"{result.seconds:.1f} s", str(page) if page.is_file() else "none"))
-    made = table("", ("Notebook", "Result", Column("Time", numeric=True), "Page"), rows)
-    return made, f"{passed} passed, {len(results) - passed} failed; see {visible(str(out))}"
+    overview = table("", ("Notebook", "Result", Column("Time", numeric=True), "Page"), rows)
+    return overview, f"{passed} passed, {len(results) - passed} failed; see {visible(str(out))}"
 
 
 def _executed(tasks: list[Task], jobs: int) -> Iterator[Result]:
@@ -455,7 +455,7 @@ _ACTS: Final = re.compile(r"\s(?:on\w+|[\w:]*href)=|url\(|@import", re.IGNORECAS
 
 
 def write_notebook_page(node: nbformat.NotebookNode, path: Path, *, folder: Path) -> None:
-    """Writes a notebook's page; pictures that the notebook refers to, files below `folder`, are embedded."""
+    """Writes a notebook's HTML page; embeds the image files below `folder` to which the notebook refers."""
     from jinja2 import PackageLoader
     from nbconvert import HTMLExporter
     from traitlets.config import Config
@@ -478,10 +478,8 @@ def write_notebook_page(node: nbformat.NotebookNode, path: Path, *, folder: Path
 
 
 def _embedded(folder: Path, source: str) -> str:
-    """The source of a picture: a file as a data URL, any other source unchanged.
-
-    nbconvert could embed pictures too, but would close every tag.
-    """
+    """The `src` of an image in HTML: a data URL if `source` is a file below `folder`, else `source` unchanged."""
+    # nbconvert could embed images too, but would write the HTML anew, with every tag closed.
     file, kind = folder / unquote(source), guess_type(source)[0] or ""
     if not kind.startswith("image/") or not file.is_file():
         return source
@@ -507,7 +505,7 @@ def _marked(text: str) -> str:
 
 
 def _with_folds(node: nbformat.NotebookNode, resources: dict[str, Any]) -> tuple[nbformat.NotebookNode, dict[str, Any]]:
-    """Adds, in place, to each cell with collapsed code `fold`, a text about the code, and `failed`, a bool."""
+    """Marks cells with collapsed code in their metadata: `fold` is the caption, `failed` is True if the cell raised."""
     is_setup = False
     for cell in node.cells:
         tags = cell.metadata.get("tags", ())

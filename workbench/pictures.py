@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Reconciled(Protocol):
-    """The part of a reconciliation that `Pictures.pairs` shows; its columns are those of `workbench.analysis`."""
+class MatchesAndBreaks(Protocol):
+    """The attributes of a reconciliation that `Pictures.pairs` uses: DataFrames as `reconcile` returns them."""
 
     matches: "pd.DataFrame"
     breaks: "pd.DataFrame"
@@ -67,7 +67,7 @@ class Pictures:
         return _states(of, _TABLES[of](self._gaps()))
 
     def transitions(self, table: Mapping[str, Mapping[str, str]], of: str = "order") -> Drawing:
-        """The states of records in a program of yours, called `of`; `table` is state → event → next state.
+        """The states of a kind of record in your program, named `of`; `table` is state → event → next state.
 
         Raises ValueError: the table has no transition.
         """
@@ -83,8 +83,8 @@ class Pictures:
         for name, x in _PARTIES.items():
             parts.append(svg.box(x - 66, 44, 132, 34, svg.TINT if name == _SHOP else svg.GROUND, svg.INK))
             parts.append(svg.centred(x, 65, name))
-        for place, (source, target, what) in enumerate(_PAYMENT, start=1):
-            start, end, y, words = _PARTIES[source], _PARTIES[target], top + 32 * place - 14, f"{place}. {what}"
+        for place, (source, target, message) in enumerate(_PAYMENT, start=1):
+            start, end, y, words = _PARTIES[source], _PARTIES[target], top + 32 * place - 14, f"{place}. {message}"
             if start == end:
                 parts.append(svg.tag("circle", cx=start, cy=y, r=5, fill=svg.GREEN))
                 parts.append(svg.text(start - 12, y + 4, words, svg.INK, text_anchor="end", **svg.HALO))
@@ -96,8 +96,8 @@ class Pictures:
         return svg.drawing(title, str(says), bottom + 20, parts, note="shaded: what you write; green: money")
 
     def key_choice(self) -> Drawing:
-        """The idempotency key that a shop sends after each response to a charge, and after none."""
-        choices, top, step, asked, done_x = list(_choices(self._gaps())), 48, 62, 300, 346
+        """The idempotency key that a shop sends next, after each response to a charge, and if no response comes."""
+        choices, top, step, question_width, done_x = list(_choices(self._gaps())), 48, 62, 300, 346
         width = svg.WIDTH - svg.EDGE - done_x
         parts: list[str] = []
         for place, (question, then, key) in enumerate(choices):
@@ -105,10 +105,10 @@ class Pictures:
             # Two or three lines, around the middle of the box.
             line_y = y + 24 - 15 * len(lines) // 2
             parts += [
-                svg.box(svg.EDGE, y, asked, 40, svg.GROUND, svg.INK),
+                svg.box(svg.EDGE, y, question_width, 40, svg.GROUND, svg.INK),
                 svg.text(svg.EDGE + 12, y + 24, question, svg.INK),
-                *svg.arrow([(svg.EDGE + asked, y + 20), (done_x, y + 20)]),
-                svg.text(svg.EDGE + asked + 4, y + 12, "yes", svg.FAINT),
+                *svg.arrow([(svg.EDGE + question_width, y + 20), (done_x, y + 20)]),
+                svg.text(svg.EDGE + question_width + 4, y + 12, "yes", svg.FAINT),
                 svg.box(done_x, y - 4, width, 48, svg.TINT if key == "a new key" else svg.PAPER, svg.INK),
                 *(svg.text(done_x + 12, line_y + 15 * place, words, svg.INK) for place, words in enumerate(lines)),
                 svg.text(done_x + 12, line_y + 15 * len(lines), f"key: {key}", svg.INK, font_weight=600),
@@ -122,10 +122,10 @@ class Pictures:
 
     def waiting(self) -> Drawing:
         """A shop's steps after a prompt that nobody answers, with their times."""
-        rows = [(span(at_s), what, do) for at_s, what, do in sorted(_waits(self._gaps()))]
+        rows = [(span(at_s), event, action) for at_s, event, action in sorted(_waits(self._gaps()))]
         left, right, axis, top = 40, svg.WIDTH - 60, 66, 96
         parts = [svg.line(left, axis, right, axis, svg.BLUE, stroke_width=3)]
-        for place, (at, what, do) in enumerate(rows):
+        for place, (at, event, action) in enumerate(rows):
             x, y = round(left + (right - left) * place / (len(rows) - 1)), top + 46 * place
             # The lines stand on the side of the moment that has room.
             text_x, anchor = (x - 8, "end") if x > svg.WIDTH / 2 else (x + 8, "start")
@@ -133,15 +133,15 @@ class Pictures:
                 svg.line(x, axis, x, y + 6, svg.RULE),
                 svg.tag("circle", cx=x, cy=axis, r=5, fill=svg.BLUE),
                 svg.text(x, axis - 14, at, svg.INK, text_anchor="middle", font_weight=600),
-                svg.text(text_x, y + 6, what, svg.INK, text_anchor=anchor, font_weight=600, **svg.HALO),
-                svg.text(text_x, y + 23, do, svg.INK, text_anchor=anchor, **svg.HALO),
+                svg.text(text_x, y + 6, event, svg.INK, text_anchor=anchor, font_weight=600, **svg.HALO),
+                svg.text(text_x, y + 23, action, svg.INK, text_anchor=anchor, **svg.HALO),
             ]
         title, note = "How long to wait after the last prompt", "not to scale; late money may come at any moment"
         says = table(f"{title}.", ("after the prompt", "what happens", "what a shop does"), rows)
         return svg.drawing(title, str(says), top + 46 * len(rows) + 8, parts, note=note)
 
     def retry_timeline(self) -> Drawing:
-        """The retries of a webhook that no receiver accepts, until it is a dead letter: each wait, and its end."""
+        """The retries of a webhook that no receiver accepts, until it is a dead letter: each wait, and when it ends."""
         gaps = self._gaps()
         offsets = list(accumulate(gaps.retry_schedule_s))
         rows = [
@@ -167,7 +167,7 @@ class Pictures:
         return svg.drawing(title, str(says), bottom + 52, parts)
 
     def webhook(self, arrival: Arrival | None = None) -> Drawing:
-        """The parts of an accepted message, and which are signed: of `arrival`, by default the latest at `receiver`.
+        """An accepted message's parts, and which of them are signed; `arrival` is by default the latest at `receiver`.
 
         A part that occurs in several of headers, body and signed content has the same colour in each. Raises
         ValueError: `arrival` was not accepted, or there is no accepted message.
@@ -232,7 +232,7 @@ class Pictures:
         parts += [] if booked else [svg.text(svg.EDGE, 60, lines[0], svg.INK)]
         return svg.drawing(title, "\n".join([f"{title} ({note})", *lines]), y + 8, parts, note=note)
 
-    def pairs(self, result: Reconciled) -> Drawing:
+    def pairs(self, result: MatchesAndBreaks) -> Drawing:
         """Rows of the ledger beside rows of the statements: a match by each rule, a break of each code.
 
         `result` is what `reconcile` returned.
@@ -396,11 +396,11 @@ def _states(object_name: str, transitions: Transitions) -> Drawing:
     for state, below in following.items():
         exits = [(event, target) for (start, event), target in transitions.items() if start == state]
         down = [event for event, target in exits if target == below]
-        aside = [way for way in exits if way[1] in following and way[1] != below]
-        final = [way for way in exits if way[1] not in following]
+        aside = [(event, target) for event, target in exits if target in following and target != below]
+        final = [(event, target) for event, target in exits if target not in following]
         height = max(len(final), len(aside) + (state in entered), 1) * _EXIT + 8
-        back += [_Exit(y + _EXIT * (place + (state in entered)) + 20, *way) for place, way in enumerate(aside)]
-        on += [_Exit(y + _EXIT * place + 20, *way) for place, way in enumerate(final)]
+        back += [_Exit(y + _EXIT * (place + (state in entered)) + 20, *step) for place, step in enumerate(aside)]
+        on += [_Exit(y + _EXIT * place + 20, *step) for place, step in enumerate(final)]
         boxes.append(svg.box(_STATE_X, y, _STATE_WIDTH, height, svg.GROUND, svg.INK))
         boxes.append(svg.centred(_STATE_X + _STATE_WIDTH / 2, y + height / 2 + 4, state))
         tops[state], bottom = y, y + height
@@ -419,7 +419,7 @@ def _states(object_name: str, transitions: Transitions) -> Drawing:
         [(*key, target) for key, target in transitions.items()],
     )
     start = [svg.tag("circle", cx=_MIDDLE, cy=48, r=6, fill=svg.INK), *svg.arrow([(_MIDDLE, 52), (_MIDDLE, 76)])]
-    returns = {way.target: tops[way.target] + 20 for way in back}
+    returns = {line.target: tops[line.target] + 20 for line in back}
     ends = {name: top + _FINAL_HEIGHT // 2 for name, top in finals.items()}
     parts = [
         *start, *downs,
@@ -434,8 +434,8 @@ def _states(object_name: str, transitions: Transitions) -> Drawing:
 def _final_heights(exits: Sequence[_Exit]) -> dict[str, int]:
     """Final state → the y of its top edge: level with the middle of its arrows, or lower if boxes would overlap."""
     middles = {}
-    for final in dict.fromkeys(way.target for way in exits):
-        at = [way.y for way in exits if way.target == final]
+    for final in dict.fromkeys(line.target for line in exits):
+        at = [line.y for line in exits if line.target == final]
         middles[final] = sum(at) // len(at) - _FINAL_HEIGHT // 2
     placed: dict[str, int] = {}
     for final, y in sorted(middles.items(), key=itemgetter(1)):
@@ -452,14 +452,14 @@ def _lines(exits: Sequence[_Exit], heights: Mapping[str, int], xs: tuple[int, in
     """
     edge, lane, end = xs
     for target, y in heights.items():
-        here = [way for way in exits if way.target == target]
-        for way in here:
-            yield from svg.arrow([(edge, way.y), (lane, way.y), (lane, y), (end, y)])
-        levels = [y, *(way.y for way in here)]
+        incoming = [line for line in exits if line.target == target]
+        for line in incoming:
+            yield from svg.arrow([(edge, line.y), (lane, line.y), (lane, y), (end, y)])
+        levels = [y, *(line.y for line in incoming)]
         meeting = {level for level in levels if min(levels) < level < max(levels)}
         yield from (svg.tag("circle", cx=lane, cy=level, r=3.2, fill=svg.BLUE) for level in sorted(meeting))
         anchor = "end" if label < 0 else "start"
-        yield from (svg.text(edge + label, way.y - 6, way.event, svg.INK, text_anchor=anchor) for way in here)
+        yield from (svg.text(edge + label, line.y - 6, line.event, svg.INK, text_anchor=anchor) for line in incoming)
         lane -= _LANE
 
 
@@ -467,7 +467,7 @@ def _lines(exits: Sequence[_Exit], heights: Mapping[str, int], xs: tuple[int, in
 
 
 class _Lane(NamedTuple):
-    """A holder of money and where it is held; `is_ours` marks an account in the payment provider's books."""
+    """A column of the flow: who holds money, and where; `is_ours` marks an account in the payment provider's books."""
 
     who: str
     where: str
@@ -487,7 +487,7 @@ _OUTSIDE: Final = {
     **dict.fromkeys((account.code for account in (ledger.MERCHANT_AVAILABLE, ledger.MERCHANT_PAYOUT)), _MERCHANT),
     **dict.fromkeys((account.code for account in (ledger.OPERATOR_FEE, ledger.ROUNDING, ledger.WRITE_OFF)), _FEES),
 }
-"""Code of an account → the party from which or to which money booked on it moves; for all others, the customer."""
+"""Code of an account that holds no money → the party outside that pays or gets the money; other codes: the customer."""
 MOST_ENTRIES: Final = 12
 
 
@@ -519,15 +519,15 @@ def _flows(postings: Sequence[LedgerPosting]) -> Iterator[tuple[_Lane, _Lane, st
     A movement between two such accounts is yielded once.
     """
     for posting in (posting for posting in postings if posting.code in _PLACES):
-        here, amount = _PLACES[posting.code], money_text(posting.amount_minor, posting.currency)
+        lane, amount = _PLACES[posting.code], money_text(posting.amount_minor, posting.currency)
         against = [other for other in postings if other.side != posting.side and other.account != posting.account]
         others = [_PLACES.get(other.code) or _OUTSIDE.get(other.code, _CUSTOMER) for other in against]
         # The other end is rather an account that holds money than a party.
-        there = min(others, key=lambda lane: not lane.is_ours, default=None)
-        if there and posting.side != DEBIT:
-            yield here, there, amount
-        elif there and not there.is_ours:
-            yield there, here, amount
+        opposite = min(others, key=lambda other: not other.is_ours, default=None)
+        if opposite and posting.side != DEBIT:
+            yield lane, opposite, amount
+        elif opposite and not opposite.is_ours:
+            yield opposite, lane, amount
 
 
 def _entry(entry: _Booked, claims: Sequence[str], y: int, places: Mapping[_Lane, int]) -> Iterator[str]:

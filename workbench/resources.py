@@ -26,7 +26,7 @@ class Notebook(NamedTuple):
     title: str
     about: str
     minutes: int
-    was: tuple[str, ...] = ()
+    former_names: tuple[str, ...] = ()
     """Former names of the file without extension, the latest first."""
 
     @property
@@ -52,7 +52,7 @@ def course() -> dict[str, Notebook]:
     places = count(1)
     return {
         row["slug"]: Notebook(
-            **row | {"was": tuple(row.get("was", ()))},
+            **row | {"former_names": tuple(row.get("former_names", ()))},
             part=part["title"],
             number=0 if "beside" in part else next(places),
         )
@@ -68,7 +68,7 @@ def notebooks() -> list[Path]:
 
 def former_names() -> dict[str, list[str]]:
     """Path of a notebook within the notebooks' folder → names of the files that it replaces."""
-    return {notebook.within: [f"{old}.ipynb" for old in notebook.was] for notebook in course().values()}
+    return {notebook.within: [f"{old}.ipynb" for old in notebook.former_names] for notebook in course().values()}
 
 
 def notebook_name(slug: str) -> str:
@@ -76,7 +76,7 @@ def notebook_name(slug: str) -> str:
     return course()[slug].name if slug in course() else slug
 
 
-def notebook(given: str) -> Path:
+def notebook(name_or_path: str) -> Path:
     """The notebook at this path, or else the shipped one with this name.
 
     The number before a shipped name and the extension may be omitted; the number may be that of another version.
@@ -84,36 +84,36 @@ def notebook(given: str) -> Path:
     Raises RunRefused: no file and no shipped notebook has this name. A path that contains a folder is returned
     unchecked.
     """
-    path = Path(given)
-    if path.is_file() or path.name != given:
+    path = Path(name_or_path)
+    if path.is_file() or path.name != name_or_path:
         return path
-    shipped = {_slug(name): notebook.path for notebook in course().values() for name in (*notebook.was, notebook.slug)}
-    slug = _slug(given.removesuffix(".ipynb"))
+    shipped = {_slug(name): row.path for row in course().values() for name in (*row.former_names, row.slug)}
+    slug = _slug(name_or_path.removesuffix(".ipynb"))
     if slug in shipped:
         return shipped[slug]
     from difflib import get_close_matches
 
     close = get_close_matches(slug, shipped, n=1, cutoff=0.5)
     hint = f"Did you mean {shipped[close[0]].stem}?" if close else f"The shipped notebooks are: {', '.join(course())}."
-    raise RunRefused(f"{given} is not a notebook here, and no shipped notebook has that name.", hint=hint)
+    raise RunRefused(f"{name_or_path} is not a notebook here, and no shipped notebook has that name.", hint=hint)
 
 
 def _slug(name: str) -> str:
     return re.sub(r"^\d+_", "", name)
 
 
-def interface() -> Path:
-    """The Markdown file of the interface; it is beside the notebooks so that they can link to it."""
+def interface_path() -> Path:
+    """The Markdown file about the interface; it is in the notebooks' folder, so that notebooks can link to it."""
     return _shipped("notebooks") / "interface.md"
 
 
-def guide() -> dict[str, Path]:
-    """Name → Markdown file, for the pages of the documentation."""
+def guide_paths() -> dict[str, Path]:
+    """Name of a page of the documentation → its Markdown file."""
     return {path.stem: path for path in (_PACKAGE / "docs").glob("*.md")}
 
 
 def console(name: str) -> Path:
-    """The file of the console with this path below the console's folder; `look.css` is shared by all pages."""
+    """A file of the console, by its path below the console's folder; also `look.css`, which all pages share."""
     return _PACKAGE / ("templates" if name == "look.css" else "lab/console") / name
 
 
@@ -144,15 +144,15 @@ def write_whole(path: Path, content: bytes) -> None:
 def read_toml(content: bytes) -> dict[str, Any]:
     """The content of a TOML file, with or without a byte-order mark.
 
-    Raises ValueError: not UTF-8 or not TOML; the message is to follow the file's name.
+    Raises ValueError: not UTF-8 or not TOML; put the file's name before the message, which begins with "is".
     """
     try:
         return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise ValueError("is not text in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        said = str(error).replace("Cannot overwrite a value", "A key stands twice")
-        raise ValueError(f"is not TOML: {said}") from None
+        message = str(error).replace("Cannot overwrite a value", "A key stands twice")
+        raise ValueError(f"is not TOML: {message}") from None
 
 
 _KINDS: Final = {
@@ -163,12 +163,12 @@ _MISMATCH: Final = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
 
 
 def wrong_kind(error: Exception) -> str:
-    """The expected and the given type of a value, from msgspec's message: `takes a list, not a text`; else its text."""
+    """A message of msgspec about a wrong type in plain words (`takes a list, not a text`); other messages unchanged."""
     match = _MISMATCH.match(str(error))
     if not match:
         return str(error)
-    wanted, given = (" or ".join(_KINDS.get(kind, kind) for kind in text.split(" | ")) for text in match.groups())
-    return f"takes {wanted}, not {given}"
+    expected, actual = (" or ".join(_KINDS.get(kind, kind) for kind in text.split(" | ")) for text in match.groups())
+    return f"takes {expected}, not {actual}"
 
 
 class Closing:

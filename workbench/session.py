@@ -52,7 +52,7 @@ _PAGE = 1000
 
 
 class SandboxControl:
-    """The calls under `/sandbox`, with the test secret key; `Clock` and `Operator` have further ones."""
+    """The calls under `/sandbox`, with the test secret key; `SandboxClock` and `OperatorControl` send others."""
 
     def __init__(self, client: PaymentsClient) -> None:
         self.client = client
@@ -76,16 +76,16 @@ class SandboxControl:
         return self.get("clock", wire.Clock)
 
     def simulate(self, simulation: str, cursor: int, commands: Sequence[wire.SimulatedCommand]) -> wire.Simulated:
-        """Run commands of the month `simulation` for at most a second; returns the new cursor and the number done.
+        """Run commands of a simulated month for at most a second; returns the new cursor and the number done.
 
-        `cursor` is the number of the month's commands before `commands`.
+        `simulation` identifies the month, and `cursor` is the number of its commands before `commands`.
         Raises StateConflict: the cursor is ahead of the commands done, or a command cannot be done.
         """
         body = {"simulation": simulation, "cursor": cursor, "commands": commands}
         return self.post("simulation", wire.Simulated, body)
 
     def delivery_faults(self) -> list[FaultyEndpoint]:
-        """The endpoints with the faults of their deliveries."""
+        """The webhook endpoints, each with the faults that its deliveries have on purpose."""
         return self.get("webhook_endpoints", Rows[FaultyEndpoint]).data
 
     def accounts(self, **bounds: str) -> list[books.LedgerAccount]:
@@ -105,7 +105,7 @@ class SandboxControl:
         return self._pages("ledger/postings", Page[books.LedgerPosting])
 
     def movements(self, *accounts: str) -> Iterator[list[books.LedgerMovement]]:
-        """Yields the movements of these accounts, page by page; by default, of those with the operators or the bank."""
+        """Yields the movements of these accounts, page by page; by default, of accounts at operators and the bank."""
         query = {"account": ",".join(accounts)} if accounts else {}
         return self._pages("ledger/movements", Page[books.LedgerMovement], **query)
 
@@ -133,7 +133,7 @@ class SandboxControl:
         return self.get("ledger/verify", books.LedgerVerified)
 
     def trace(self, since: int = 0, **filters: str) -> Iterator[books.TraceRow]:
-        """Yields the trace rows after the `seq` `since`, in order, page by page; `filters` are `kind` and `payment`."""
+        """Yields the trace rows whose `seq` is above `since`, in order; `filters` are `kind` and a `payment`'s id."""
         while True:
             page = self.trace_page(since=str(since), **filters)
             yield from page.data
@@ -184,7 +184,7 @@ class SandboxControl:
         return self.client.send("POST", f"{self.client.base_url}/sandbox/{path}", shape, body=body)
 
 
-class Clock:
+class SandboxClock:
     """The sandbox's clock. Moving it runs everything that falls due on the way, without waiting in real time."""
 
     def __init__(self, control: SandboxControl) -> None:
@@ -207,7 +207,7 @@ class Clock:
 
     def advance(
         self, seconds: Decimal | float | timedelta = 0, *, minutes: int = 0, hours: int = 0, days: int = 0
-    ) -> "Clock":
+    ) -> "SandboxClock":
         """Move the clock by the sum of the arguments, and run what falls due meanwhile, such as time-outs and retries.
 
         With 0, the sandbox runs what is due now. Seconds are rounded to milliseconds, a timedelta is truncated to them.
@@ -226,7 +226,7 @@ class Clock:
 
     def __repr__(self) -> str:
         now_ms = self.now_ms
-        return f"Clock({rfc3339(now_ms)}, {clock_text(now_ms)} in Lusaka)"
+        return f"SandboxClock({rfc3339(now_ms)}, {clock_text(now_ms)} in Lusaka)"
 
 
 def _whole_ms(seconds: Decimal | float | timedelta) -> int:
@@ -237,7 +237,7 @@ def _whole_ms(seconds: Decimal | float | timedelta) -> int:
     return round(Decimal(str(seconds)) * 1000)
 
 
-class Outage(NamedTuple):
+class OperatorOutage(NamedTuple):
     """An outage of the operator `provider` for `seconds`, which ends at `until`, in seconds since 1970."""
 
     provider: str
@@ -249,15 +249,15 @@ class Outage(NamedTuple):
         return self.until - self.seconds <= moment_s < self.until
 
 
-class Operator:
+class OperatorControl:
     """Makes the mobile network operators fail or respond late, so that you see failures before your customers do."""
 
     def __init__(self, control: SandboxControl) -> None:
         self._control = control
-        self.outages: list[Outage] = []
+        self.outages: list[OperatorOutage] = []
         """Outages begun by this object, the latest last; ended outages stay."""
 
-    def script(self, phone: str, answers: Sequence[str]) -> "Operator":
+    def script(self, phone: str, answers: Sequence[str]) -> "OperatorControl":
         """Set the outcomes of the next attempts on a number, in order; an empty list removes them.
 
         An answer is a failure code such as `insufficient_funds`, or `approve`, `late_success`,
@@ -271,16 +271,16 @@ class Operator:
         self._control.post("operator/script", wire.Scripted, body)
         return self
 
-    def outage(self, provider: str, seconds: int) -> "Operator":
+    def outage(self, provider: str, seconds: int) -> "OperatorControl":
         """Take an operator down for `seconds` from now; 0 ends the outage."""
         body = {"provider": provider, "seconds": seconds}
         state = self._control.post("operator/outage", wire.OperatorState, body)
         if state.down_until is not None:
-            self.outages.append(Outage(state.provider, seconds, state.down_until))
+            self.outages.append(OperatorOutage(state.provider, seconds, state.down_until))
         return self
 
     def states(self) -> list[dict[str, Any]]:
-        """The operators, with `provider` and `down_until`: seconds since 1970, None if the operator is up."""
+        """The operators: `provider` is the id, `down_until` the end of its outage in seconds since 1970, or None."""
         return [asdict(operator) for operator in self._control.get("operator", Rows[wire.OperatorState]).data]
 
     def query(self, charge_id: str) -> dict[str, Any]:
@@ -307,7 +307,7 @@ class Operator:
         return asdict(self._control.post(f"suspense{segments(item)}/settle", Suspense, {"how": how}))
 
     def __repr__(self) -> str:
-        return "Operator(script, outage, states, query, suspense, settle)"
+        return "OperatorControl(script, outage, states, query, suspense, settle)"
 
 
 class Phone:
@@ -331,7 +331,10 @@ class Phone:
 
     @property
     def shown(self) -> dict[str, Any]:
-        """The state: `screen`, `state`, `waiting`, `tries_left`, `expires_at` (Unix seconds), `queued`, `charge`."""
+        """The fields `screen`, `state`, `waiting`, `tries_left`, `expires_at`, `queued` and `charge`.
+
+        `expires_at` is in seconds since 1970; `queued` counts the prompts that wait behind the present one.
+        """
         return asdict(self._look())
 
     @property
@@ -480,11 +483,11 @@ class Session(Closing):
         """The merchant's client, holding the test secret key."""
         self.control = SandboxControl(self.client)
         self.untraced = SandboxControl(self.client.in_mode(_QUIET))
-        """The control plane in quiet mode: calls notify no watcher and run nothing that is due."""
+        """The controls in quiet mode: calls are not traced, notify no watcher, and run nothing that is due."""
         self.follow(in_force)
-        self.clock = Clock(self.control)
+        self.clock = SandboxClock(self.control)
         """The sandbox's clock."""
-        self.operator = Operator(self.control)
+        self.operator = OperatorControl(self.control)
         """The operators: `script` the outcomes of the next payments, `outage`, `query`."""
         self.webhook_url = ""
         """The URL of the merchant's application in this process; empty without an application."""
@@ -497,7 +500,7 @@ class Session(Closing):
     def follow(self, in_force: Mapping[str, object]) -> None:
         """Adapts the clients to the register: how lists are paged, and which operations the interface lacks."""
         self.in_force = in_force
-        """Row of the register → its value; of a sandbox in this process, only values that are not the default."""
+        """Row of the register → its value; for a sandbox in this process, only rows that are not at their default."""
         self.client.pagination = str(in_force.get("pagination", "cursor"))
         self.on_dashboard: tuple[str, ...] = ()
         """Beginnings of the paths below `/v1` that the sandbox offers only on its dashboard."""
@@ -541,11 +544,11 @@ class Session(Closing):
         Clients that `client_with` made earlier keep their key. Raises AuthenticationFailed: the secret key is none of
         this sandbox; the session keeps its key. Raises LiveKeyRefused: a live key.
         """
-        tried = self.client_with(key)
+        client = self.client_with(key)
         if key.startswith("pk_"):
             self.publishable_key = Secret(key)
             return
-        SandboxControl(tried.in_mode(_QUIET)).check()
+        SandboxControl(client.in_mode(_QUIET)).check()
         self.client.calls.hold(key)
         self.secret_key = Secret(key)
 
@@ -588,8 +591,8 @@ class Session(Closing):
 
     def _enabled_endpoints(self) -> dict[str, str]:
         """URL → id of the enabled endpoints, newest first."""
-        known = self._quiet.webhook_endpoints.each()
-        return {endpoint.url: endpoint.id for endpoint in known if endpoint.status == ENABLED}
+        endpoints = self._quiet.webhook_endpoints.each()
+        return {endpoint.url: endpoint.id for endpoint in endpoints if endpoint.status == ENABLED}
 
     def sign(
         self, body: object, how: str = "right", *, message_id: str | None = None, endpoint: str | None = None
@@ -619,8 +622,8 @@ class Session(Closing):
             _ = self.receiver  # its first use registers it
         signing = endpoint or enabled.get(url)
         message = {"body": text, "how": how, "endpoint": signing, "message_id": message_id}
-        made = self.untraced.post("sign", Signed, {**message, "timestamp": self._receivers_now_s()})
-        return SignedMessage(made.body.encode(), made.headers)
+        signed = self.untraced.post("sign", Signed, {**message, "timestamp": self._receivers_now_s()})
+        return SignedMessage(signed.body.encode(), signed.headers)
 
     def _receivers_now_s(self) -> int | None:
         """Seconds since 1970 by the receiver's clock; None if that is this machine's clock."""

@@ -228,7 +228,7 @@ def test_what_the_journal_books_leaves_nothing_open_in_its_own_period_and_in_the
 
 
 def test_by_the_guides_pattern_the_next_run_finds_what_quickbooks_exports_of_the_journal(tmp_path: Path):
-    (pattern,) = re.findall(r"`(key_pattern = .+)`", resources.guide()["reconcile"].read_text("utf-8"))
+    (pattern,) = re.findall(r"`(key_pattern = .+)`", resources.guide_paths()["reconcile"].read_text("utf-8"))
     (tmp_path / "books.toml").write_text(
         f'dates = ["%d/%m/%Y"]\naccount = "{ACCOUNT}"\n{pattern}\n[columns]\nkey = "Num"\nmoment = "Date"\n'
         'description = "Memo"\namount = "Amount"\n'

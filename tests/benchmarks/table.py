@@ -11,11 +11,11 @@ from tests.benchmarks.measuring import OURS
 from tests.benchmarks.peers import APP
 from tests.benchmarks.reconciling import SQL
 from tests.benchmarks.served import LOOP
-from workbench.resources import guide
+from workbench.resources import guide_paths
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = ROOT / "fixtures" / "benchmarks"
-PAGE = guide()["speed"]
+PAGE = guide_paths()["speed"]
 BEGIN, END = "<!-- made by: python -m tests.benchmarks --page -->\n", "<!-- to here -->\n"
 _CPU, _WALL, _RATE, _CPU_RATE, _CALLS = "CPU", "time", "each second", "each CPU second", "calls of httpx alone (CPU)"
 _COUNT = "instructions"

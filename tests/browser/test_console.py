@@ -300,6 +300,7 @@ def test_a_prompt_that_is_over_does_not_come_back_while_the_next_payment_is_read
     console.open()
     console.ask("10.00")
     console.pays()
+    console.sees("K10.00", within=console.detail.locator("h1"))
     console.page.evaluate(r"() => { window.isHeld = '/sandbox/(phones|payments/pi_[^/]+)$'; }")
     second = console.ask("20.00")
     expect(console.detail).not_to_contain_text("K10.00")

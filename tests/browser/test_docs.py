@@ -9,12 +9,12 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import Tools, flaws
 from workbench import Workbench
-from workbench.resources import guide
+from workbench.resources import guide_paths
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-GUIDE = [f"/docs/guide/{name}" for name in sorted(guide().keys() - {"index"})]
+GUIDE = [f"/docs/guide/{name}" for name in sorted(guide_paths().keys() - {"index"})]
 PAGES = ("/", "/docs", "/docs/errors", "/docs/test-numbers", "/docs/guide", *GUIDE, "/docs/interface")
 WIDTHS = (360, 900, 1440, 1600)
 LOOKED_AT: dict[int, Literal["light", "dark"]] = {360: "light", 1440: "dark"}

@@ -134,7 +134,7 @@ SETTLED: dict[str, list[tuple[str, int, int]]] = {
 
 def test_every_settlement_tells_its_amounts_or_takes_an_entry():
     assert {name for name, row in SETTLEMENTS.items() if not row.takes_entry} == set(SETTLED)
-    assert {name: row.of for name, row in SETTLEMENTS.items() if row.takes_entry} == {
+    assert {name: row.entry_kinds for name, row in SETTLEMENTS.items() if row.takes_entry} == {
         "reversed": None, "reposted": None, "suspense_settled": ("late_success",),
         "suspense_returned": ("late_success",), "payout_returned": ("payout_paid",),
     }  # fmt: skip

@@ -48,7 +48,7 @@ def test_every_screen_and_every_input_of_which_a_wrong_pin_alone_costs_a_try():
         facts = refused.value.facts
         assert (facts["state"], facts["event"], set(facts["allowed"])) == (screen, given_input, set(allowed))
     assert len(TRANSITIONS) == sum(map(len, EXPECTED.values()))
-    assert set(ussd.OPEN) == {"enter_pin", "wrong_pin"}
+    assert set(ussd.OPEN_SCREENS) == {"enter_pin", "wrong_pin"}
 
 
 def test_each_end_without_money_has_its_failure_but_for_those_that_carry_the_operators_reason():
@@ -85,7 +85,7 @@ def test_the_words_on_each_screen_that_a_customer_sees():
     ):
         assert ussd.screen_text(session(screen, **more)) == shown
     assert set(ussd.SCREEN_TEXTS) == SCREENS - UNSEEN
-    assert set(ussd.HIDDEN) == UNSEEN
+    assert set(ussd.HIDDEN_SCREENS) == UNSEEN
     assert ussd.IDLE_TEXT == "(no message)"
 
 

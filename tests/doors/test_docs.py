@@ -17,7 +17,7 @@ from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES, OPERATOR_NAMES
 from workbench.domain.payments import ADVICE, FAILURES
 from workbench.domain.wire.keys_and_events import API_VERSION
-from workbench.resources import guide
+from workbench.resources import guide_paths
 from workbench.sandbox.openapi import pages
 from workbench.sandbox.openapi.document import document
 from workbench.sandbox.openapi.pages import PAGES
@@ -111,9 +111,9 @@ def test_a_page_loads_what_is_there_and_nothing_from_elsewhere(wire: Wire):
 
 
 def test_every_page_of_the_documentation_is_reached_from_another_and_is_understood(wire: Wire):
-    texts = {name: wire.get(f"/docs/guide/{name}", {}).text for name in guide()}
+    texts = {name: wire.get(f"/docs/guide/{name}", {}).text for name in guide_paths()}
     leads = {*re.findall(r'href="(/docs/(?:guide|interface)[^"]*)"', "".join(texts.values()))}
-    assert {GUIDE if name == "index" else f"{GUIDE}/{name}" for name in guide()} <= {
+    assert {GUIDE if name == "index" else f"{GUIDE}/{name}" for name in guide_paths()} <= {
         each.partition("#")[0] for each in leads
     }
     for text in texts.values():
@@ -171,9 +171,8 @@ def test_every_operation_has_its_section_its_schema_and_its_calls(wire: Wire):
 
 
 def test_every_link_of_every_page_leads_to_a_place_that_is_there(wire: Wire):
-    pages = {
-        path: Read(wire.get(path, {}).text) for path in (*PAGES_FOR_PEOPLE, *(f"{GUIDE}/{name}" for name in guide()))
-    }
+    paths = (*PAGES_FOR_PEOPLE, *(f"{GUIDE}/{name}" for name in guide_paths()))
+    pages = {path: Read(wire.get(path, {}).text) for path in paths}
     for path, read in pages.items():
         for link in read.links:
             address, _, place = link.partition("#")

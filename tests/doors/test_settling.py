@@ -208,7 +208,7 @@ class TestEntries:
         for recipe in sorted(set(SETTLEMENTS) - set(TOLD)):
             assert refusal(settle(recipe=recipe)) == (400, "parameter_missing", "entry")
             assert refusal(settle(recipe=recipe, entry="je_0")) == (404, "entry_not_found", "entry")
-            if SETTLEMENTS[recipe].of is not None:
+            if SETTLEMENTS[recipe].entry_kinds is not None:
                 answer = settle(recipe=recipe, entry=secured)
                 assert refusal(answer) == (409, "entry_unsuitable", "entry")
                 assert answer.json()["current"] == "funds_secured"

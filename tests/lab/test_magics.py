@@ -15,7 +15,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 from workbench import Workbench
-from workbench.lab.magics import METHODS, Mistyped, read
+from workbench.lab.magics import METHODS, Mistyped, read_request
 
 BASE = "http://sandbox.localhost"
 KEY = "Authorization: Bearer $bench.secret_key"
@@ -155,10 +155,10 @@ class TestARequestAsWritten:
 @settings(max_examples=80, deadline=None)
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_whatever_a_text_holds_a_body_stays_json_and_a_path_one_path(text: str):
-    raw = read('POST /plants\n\n{"name": "$text"}', {"text": text}, BASE)
+    raw = read_request('POST /plants\n\n{"name": "$text"}', {"text": text}, BASE)
     assert json.loads(raw.body or b"") == {"name": text}
     try:
-        raw = read("GET /v1/x/$text\nA: b", {"text": text}, BASE)
+        raw = read_request("GET /v1/x/$text\nA: b", {"text": text}, BASE)
     except Mistyped as error:
         assert "control character" in str(error)  # noqa: PT017  which texts these are is not the point
         return

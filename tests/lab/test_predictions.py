@@ -17,7 +17,7 @@ ONE = QUESTIONS["float_amount"]
 
 @pytest.fixture(autouse=True)
 def _nobody_has_chosen() -> None:
-    ONE.chosen, ONE.found, ONE.lines = "", State.NOT_YET, []
+    ONE.chosen, ONE.state, ONE.lines = "", State.NOT_YET, []
 
 
 def sources(slug: str) -> list[tuple[str, str]]:

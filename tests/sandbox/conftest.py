@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import StoreFile
 from workbench import PaymentsClient, Workbench
 from workbench.domain.gaps import Gaps
-from workbench.domain.webhooks import Attempt, Delivery
+from workbench.domain.webhooks import Attempt, StoredDelivery
 from workbench.sandbox import driver
 from workbench.sandbox.engine import Engine, headers_in
 from workbench.sandbox.messages import Arrived, Speaker
@@ -208,7 +208,7 @@ class Sandbox:
         with self.engine.store.transaction() as tx:
             return tx.attempts.all()
 
-    def deliveries(self) -> list[Delivery]:
+    def deliveries(self) -> list[StoredDelivery]:
         with self.engine.store.transaction() as tx:
             return tx.deliveries.all()
 

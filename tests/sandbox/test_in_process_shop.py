@@ -13,7 +13,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 import pytest
 
 from workbench import Workbench, verify
-from workbench.domain.webhooks import HOW, NOT_IN
+from workbench.domain.webhooks import IMPOSSIBLE_MESSAGES, TEST_MESSAGES
 from workbench.errors import InvalidRequest, NotFound, ServeRefused, StateConflict
 from workbench.merchant.receiver import Receiver
 from workbench.sandbox import asgi, outbound
@@ -336,8 +336,8 @@ WITHOUT = {
 
 @pytest.mark.parametrize("gaps", WAYS, ids=lambda gaps: "-".join(gaps.values()))
 def test_any_message_is_signed_right_or_wrong_on_purpose_in_the_scheme_in_force(gaps: dict[str, str]):
-    taken = {name: 200 if name in {"right", "several"} else 400 for name in HOW}
-    impossible = NOT_IN.get(gaps["signature_scheme"], {})
+    taken = {name: 200 if name in {"right", "several"} else 400 for name in TEST_MESSAGES}
+    impossible = IMPOSSIBLE_MESSAGES.get(gaps["signature_scheme"], {})
     with Workbench(seed=7, gaps=gaps) as bench:
         charge(bench)
         event = bench.client.events.list().data[0]

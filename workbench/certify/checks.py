@@ -23,7 +23,7 @@ from workbench.certify.report import NOT_EXAMINED, Row, switched_text
 from workbench.certify.shop import NotExamined, Orders, ShopOrder, Target
 from workbench.domain.payments import REQUIRES_PAYMENT_METHOD
 from workbench.domain.signatures import ID_HEADER, SCHEMES, SECRET_PREFIX, STANDARD, headers_for
-from workbench.domain.webhooks import NOT_IN, other_secret
+from workbench.domain.webhooks import IMPOSSIBLE_MESSAGES, other_secret
 from workbench.domain.wire.base import to_json
 from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import ExamRefused, SignatureRefused, WorkbenchError
@@ -175,8 +175,8 @@ class Exam:
         self._new_ids = map(f"evt_exam{secrets.token_hex(4)}{{:04}}".format, count(1))
 
     def needs(self, how: str) -> None:
-        """Raises NotExamined: the scheme in force cannot sign a message in the way `how`, a name of `webhooks.HOW`."""
-        if why := NOT_IN.get(self.scheme, {}).get(how):
+        """Raises NotExamined: the scheme in force has no message `how`, a name in `webhooks.TEST_MESSAGES`."""
+        if why := IMPOSSIBLE_MESSAGES.get(self.scheme, {}).get(how):
             raise NotExamined(f"the scheme {self.scheme} {why}")
 
     def new_id(self) -> str:

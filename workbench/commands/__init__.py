@@ -68,7 +68,7 @@ def _reached_by(href: str) -> str | None:
     from workbench import resources
 
     path = Path(href.partition("#")[0])
-    if path.suffix == ".md" and path.stem in {*resources.guide(), resources.interface().stem}:
+    if path.suffix == ".md" and path.stem in {*resources.guide_paths(), resources.interface_path().stem}:
         return f"`workbench docs {path.stem}`"
     return href if "://" in href else None
 

@@ -177,10 +177,10 @@ def gaps(names: tuple[str, ...], form: str | None) -> None:
 
     Exit status 0 when the rows are shown, 2 when there is no such row.
     """
-    from workbench.domain.gaps import Gaps, rows_named
+    from workbench.domain.gaps import Gaps, gaps_named
     from workbench.register import GapRows
 
-    named = {row.name for row in rows_named(names)}
+    named = {row.name for row in gaps_named(names)}
     rows = GapRows(row for row in Gaps().as_records() if row["name"] in named)
     if form == "json":
         click.echo(laid_out([*rows]))
@@ -317,7 +317,7 @@ def run(
     from workbench import notebook_runs, resources
 
     chosen = [resources.notebook(name) for name in notebooks] or resources.notebooks()
-    results = notebook_runs.run(chosen, parameters=dict(parameter), out=out, jobs=jobs, solutions=solutions)
+    results = notebook_runs.run_notebooks(chosen, parameters=dict(parameter), out=out, jobs=jobs, solutions=solutions)
     show(*notebook_runs.run_summary(results, out))
     sys.exit(0 if all(result.passed for result in results) else 1)
 
@@ -345,7 +345,7 @@ def lab(folder: Path, port: int, *, no_browser: bool) -> None:
     bound = free_port(port)
     shipped = {notebook.within: notebook.path for notebook in resources.course().values()}
     copies = bring(shipped, folder, resources.former_names())
-    bring({resources.interface().name: resources.interface()}, folder)
+    bring({resources.interface_path().name: resources.interface_path()}, folder)
     click.echo(f"Notebooks in {visible(str(folder))}: {visible(str(copies))}.")
 
     def tell(url: str) -> None:

@@ -125,10 +125,10 @@ def _chosen(names: tuple[str, ...], section: str | None) -> dict[str, list["Valu
 
     Raises UsageError: there is no such section, a row does not have the value, or no chosen row has an alternative.
     """
-    from workbench.domain.gaps import REGISTER, rows_named, written
+    from workbench.domain.gaps import REGISTER, gaps_named, written
 
     asked = [(name.strip(), value.strip()) for name, _, value in (text.partition("=") for text in names)]
-    chosen = rows_named([name for name, _ in asked])
+    chosen = gaps_named([name for name, _ in asked])
     if section is not None:
         sections = sorted({number for row in REGISTER for number in (row.section, row.section.partition(".")[0])})
         if section not in sections:

@@ -82,7 +82,7 @@ _MANY: Final = 3
 
 
 def written(value: object) -> str:
-    """A value of the register as text; in a schedule, 3 or more equal values one after another are counted."""
+    """A value of the register as text; in a schedule, 3 or more equal values in a row are counted."""
     if not isinstance(value, list | tuple):
         return str(value)
     runs = ([str(item) for item in same] for _, same in groupby(value))
@@ -133,7 +133,7 @@ class Gaps:
         relied=("Payout", "Balance", "balance_insufficient"), happens=("entry payout_", "a payout's entries"),
         sign=on(WEBHOOK, first(
             ("on_request", lambda call: call.event == "payout.created"
-             and (call.asked.get("requestid") or within(call.asked, "request").get("id"))),
+             and (call.sent_body.get("requestid") or within(call.sent_body, "request").get("id"))),
             (Part("daily", "a payout that no request made"), lambda call: call.event == "payout.created"))),
         code=("sandbox/service/balances.py",), notebook="read_the_ledger")
 
@@ -149,16 +149,16 @@ class Gaps:
         alternatives={"iso4217": "any code of ISO 4217 (SIX, 2026-01-01) that defines decimals, with that many "
             "decimals"}, why="the only currency shown", shows="ZMW alone.", asks="Which currencies do you accept?",
         relied=("currency_unsupported", "currency_retired", "call other_currency"), sign=on(_MAKES, tried(
-            "iso4217", "zmw", "currency", part=lambda call: str(call.asked["currency"]).upper(),
-            asks=lambda call: re.fullmatch(r"(?i)(?!zmw|zmk)[a-z]{3}", str(call.asked.get("currency"))))),
+            "iso4217", "zmw", "currency", part=lambda call: str(call.sent_body["currency"]).upper(),
+            asks=lambda call: re.fullmatch(r"(?i)(?!zmw|zmk)[a-z]{3}", str(call.sent_body.get("currency"))))),
         code=("sandbox/service/__init__.py", "sandbox/service/balances.py"), notebook="intents_and_keys")
     currency_case: str = row("2.1", "either", "either case accepted; responses have upper case for intents, lower "
         "case for charges", alternatives={"strict": "only the case that is documented for each"},
         why="the documentation shows both", shows="Upper case for intents, lower case for charges.",
         asks="Does the case of a currency code matter, and which case do your responses have?",
         relied=("PaymentIntent", "Charge", "Refund"), sign=on(_MAKES, tried(
-            "either", "strict", "currency", part=lambda call: f"{call.asked['currency']} for {call.about}", parts=2,
-            asks=lambda call: f"{call.id} {call.asked.get('currency')}" in _OTHER_CASE)),
+            "either", "strict", "currency", part=lambda call: f"{call.sent_body['currency']} for {call.about}", parts=2,
+            asks=lambda call: f"{call.id} {call.sent_body.get('currency')}" in _OTHER_CASE)),
         code=("sandbox/service/__init__.py",), notebook="charges_and_idempotency")
     payment_method_types: str = row("2.1", "includes", "must include mobile_money; other types are ignored",
         alternatives={"only": "only mobile_money"}, why='"includes the value"',
@@ -166,8 +166,8 @@ class Gaps:
         asks="May `payment_method_types` hold other types beside `mobile_money`?", relied=("call several_types",),
         sign=on("createPaymentIntent", tried(
             "includes", "only", "payment_method_types",
-            asks=lambda call: isinstance(call.asked.get("payment_method_types"), list)
-            and {"mobile_money"} < {*map(str, call.asked["payment_method_types"])})),
+            asks=lambda call: isinstance(call.sent_body.get("payment_method_types"), list)
+            and {"mobile_money"} < {*map(str, call.sent_body["payment_method_types"])})),
         code=("sandbox/service/payments.py",), notebook="intents_and_keys")
     required_fields: str = row("2.5", "minimum",
         "intent: amount, currency, payment_method_types; confirmation: the whole payment_method; "
@@ -178,7 +178,7 @@ class Gaps:
         relied=("CreatePaymentIntent parameter_missing", "ConfirmPaymentIntent parameter_missing",
             "CreateCharge parameter_missing", "call no_reference"), sign=on("createCharge", tried(
             "minimum", "with_reference", "reference", part=lambda _: "a charge without a reference",
-            asks=lambda call: call.asked and not call.asked.get("reference"))),
+            asks=lambda call: call.sent_body and not call.sent_body.get("reference"))),
         code=("sandbox/service/payments.py",), notebook="intents_and_keys")
     intent_fields: str = row("2.5", "full",
         "object, amount, currency, status, description, payment_method_types, payment_method (phone masked), "
@@ -194,7 +194,7 @@ class Gaps:
     unknown_fields: str = row("2.5", "ignored", "ignored in requests", alternatives={"refused": "rejected, each named"},
         why="an added field must not break a client", asks="What do you do with an unknown field?",
         sign=on(f"{_MAKES} confirmPaymentIntent", first(
-            ("ignored", lambda call: call.unknown and call.took),
+            ("ignored", lambda call: call.unknown and call.is_accepted),
             ("refused", lambda call: call.unknown and call.status in {400, 422}
              and all(name in call.text for name in call.unknown)))), code=("sandbox/exchange.py",))
     phone_format: str = row("2.5", "e164", "E.164: +260 and nine digits, nothing else",
@@ -341,7 +341,7 @@ class Gaps:
         relied=("confirmPaymentIntent", "client_secret_missing", "client_secret_wrong",
             "ConfirmPaymentIntent parameter_missing"), sign=on("confirmPaymentIntent", tried(
             "with_publishable_key", "always", "client_secret",
-            asks=lambda call: call.asked and "client_secret" not in call.asked and call.holds != "pk_")),
+            asks=lambda call: call.sent_body and "client_secret" not in call.sent_body and call.key_prefix != "pk_")),
         code=("sandbox/service/payments.py",), notebook="confirm_with_ussd")
     extra_endpoints: str = row("4", "offered", "offered, each marked assumed", alternatives={"absent": "absent: 404"},
         here="without them, the console uses /sandbox/dashboard",
@@ -381,7 +381,8 @@ class Gaps:
         asks="What does the refresh operation take?",
         relied=("refreshToken", "token_replaced", "refresh_token_invalid"), sign=on("refreshToken", tried(
             "body_or_header", "body",
-            asks=lambda call: call.scheme and not call.sent_text and call.sent.get("content-length", "0") == "0")),
+            asks=lambda call: call.scheme and not call.sent_text
+            and call.sent_headers.get("content-length", "0") == "0")),
         code=("sandbox/service/accounts.py",), notebook="tokens_and_plants")
 
     # 5. Authentication
@@ -390,15 +391,16 @@ class Gaps:
         shows="That it is sent with later requests.", asks="Which operations take an access token?",
         relied=("key_not_allowed", "key token"), sign=on(CALLS, tried(
             "everywhere", "plants", by={403},
-            asks=lambda call: call.scheme == "bearer" and call.holds not in {"sk_", "pk_"} and call.id != "createPlant"
-            and "/v1/auth/" not in call.url)), code=("sandbox/access.py",), notebook="tokens_and_plants")
+            asks=lambda call: call.scheme == "bearer" and call.key_prefix not in {"sk_", "pk_"}
+            and call.id != "createPlant" and "/v1/auth/" not in call.url)),
+        code=("sandbox/access.py",), notebook="tokens_and_plants")
     publishable_key: str = row("5", "own_intent", "confirm and retrieve one intent with its client_secret; else 403",
         alternatives={"nothing": "nothing at all"}, shows="That it is for checkouts and SDKs.",
         asks="What may a publishable key do?", cost=2,
         relied=("key_not_allowed", "client_secret_missing", "key publishable"),
         sign=on("confirmPaymentIntent retrievePaymentIntent", tried(
             "own_intent", "nothing", by={403}, part=lambda call: call.about, parts=2,
-            asks=lambda call: call.holds == "pk_" and "client_secret" in f"{call.url} {[*call.asked]}")),
+            asks=lambda call: call.key_prefix == "pk_" and "client_secret" in f"{call.url} {[*call.sent_body]}")),
         code=("sandbox/service/payments.py", "sandbox/engine.py"), notebook="intents_and_keys")
     auth_schemes: str = row("5", "as_documented",
         "Bearer for intents, Basic for charges, Bearer for plants; either for assumed operations",
@@ -406,7 +408,7 @@ class Gaps:
         asks="Does each operation take Basic as well as Bearer?", relied=("scheme_wrong",), sign=tried(
             "either", "as_documented", by={401},
             asks=lambda call: {call.scheme, call.documented} == {"basic", "bearer"} and (
-                call.took or (call.documented in call.challenge and call.scheme not in call.challenge))),
+                call.is_accepted or (call.documented in call.challenge and call.scheme not in call.challenge))),
         code=("sandbox/access.py",))
     key_rotation: str = row("5", "at_once", "rolling gives a new key; the old one gets 401 at once",
         alternatives={"overlap": "the old one works for another 86400 s, then it gets 401"},
@@ -439,7 +441,7 @@ class Gaps:
         shows="That a callback is sent.", asks="What is the body of a webhook?", cost=2, relied=("Event",),
         happens=("webhook ", "a webhook"), sign=on(WEBHOOK, formed({
             "cloudevents": has("specversion id source type data"),
-            "envelope": has("id type timestamp api_version livemode data request")}, lambda call: [call.asked])),
+            "envelope": has("id type timestamp api_version livemode data request")}, lambda call: [call.sent_body])),
         code=("sandbox/service/webhooks.py",), notebook="going_live")
     signature_scheme: str = row("6", "standard_webhooks", "Standard Webhooks 1.0", alternatives={
             "stripe": "Stripe-Signature: t=…,v1=hex of t.body; the key is the secret's whole text",
@@ -584,7 +586,7 @@ class Gaps:
         shows="The header, on the charge's request.", asks="Which calls need an Idempotency-Key, and which accept one?",
         cost=3, relied=("idempotency_key_missing",), sign=on("createCharge", tried(
             "never", "charges", "Idempotency-Key", "idempotency",
-            asks=lambda call: "idempotency-key" not in call.sent)), code=("sandbox/exchange.py",),
+            asks=lambda call: "idempotency-key" not in call.sent_headers)), code=("sandbox/exchange.py",),
         notebook="charges_and_idempotency")
     idempotency_retention_s: int = row("8", 86_400,
         "86400 s, per account, mode, method and path, for the same body to the byte; a key or signing secret that is "
@@ -603,16 +605,16 @@ class Gaps:
         "version gets 400", alternatives={"none": "no, only the path"}, shows="`/v1` in the path.",
         asks="Can a header select a version?", relied=("version_unknown",), sign=on(CALLS, first(
             (Part("api_version", "a header with an unknown version is rejected", 2),
-             lambda call: "api-version" in call.sent and call.status == HTTPStatus.BAD_REQUEST
+             lambda call: "api-version" in call.sent_headers and call.status == HTTPStatus.BAD_REQUEST
              and "version" in call.text.lower()),
-            (Part("api_version", "in a response", 2), lambda call: "api-version" in call.got),
+            (Part("api_version", "in a response", 2), lambda call: "api-version" in call.headers),
             (Part("none", "a header with a version is ignored", 2),
-             lambda call: "api-version" in call.sent and call.took),
+             lambda call: "api-version" in call.sent_headers and call.is_accepted),
             (Part("none", "in no response", 2), lambda _: True))), code=("sandbox/exchange.py",))
     deprecation: str = row("9", "headers", "Deprecation (RFC 9745) and Sunset (RFC 8594) on deprecated operations",
         alternatives={"none": "none"}, here="mark an operation with bench.control.deprecate",
         asks="How do you announce that something will be removed?",
-        sign=on(CALLS, first(("headers", lambda call: {"deprecation", "sunset"} <= {*call.got}))),
+        sign=on(CALLS, first(("headers", lambda call: {"deprecation", "sunset"} <= {*call.headers}))),
         unseen={"none": _LUCK}, code=("sandbox/operations.py",))
     # fmt: on
 
@@ -666,11 +668,11 @@ def rows_by(kind: str = "") -> Mapping[str, tuple[str, ...]]:
 
 
 def link_to(section: str) -> str:
-    """The address of a section on the page; of several sections, such as `2.1, 4`, the address of the first."""
+    """The address of a section on the page `PAGE`; of several sections, such as `2.1, 4`, the address of the first."""
     return f"{PAGE}#section-{section.partition(',')[0]}"
 
 
-def rows_named(names: Sequence[str]) -> tuple[Gap, ...]:
+def gaps_named(names: Sequence[str]) -> tuple[Gap, ...]:
     """The rows of these names; all rows if `names` is empty. Raises GapRefused: there is no such row."""
     return tuple(_gap_named(name) for name in names) or REGISTER
 

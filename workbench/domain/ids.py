@@ -37,9 +37,9 @@ def _keyed(key: bytes, size: int) -> blake2b:
 
 
 class Draws:
-    """Draws of one sandbox, which look random and are determined by its seed.
+    """Draws of one sandbox, which look random and are determined by its seed, a text of any length.
 
-    `seed` is the text of the seed, of any length. Two sandboxes with the same seed draw the same values.
+    The parts of a natural key say what a draw is for: the same seed and key always draw the same value.
     """
 
     def __init__(self, seed: str) -> None:
@@ -104,7 +104,7 @@ without a `seq` occurs once a night: one sweep for every operator, and one credi
 def reference(kind: str, at_ms: int, *, seq: int = 0, operator: str = "") -> str:
     """The operator's or the bank's id for a movement at `at_ms`, in milliseconds since 1970.
 
-    `kind` is a row of `FORMATS`; `seq` is unique among all that happens in a sandbox, and `operator` is needed for a
+    `kind` is a key of `FORMATS`; `seq` is the movement's unique number in a sandbox, and `operator` is needed for a
     `sweep` alone.
 
     >>> reference("airtel", 1_767_592_860_000, seq=42)

@@ -18,7 +18,7 @@ GENESIS: Final = "0" * 64
 
 
 class AccountKind(NamedTuple):
-    """A line of the chart of accounts; `{operator}` and `{merchant}` in its name are filled in when it is posted to."""
+    """A line of the chart of accounts; `{operator}` and `{merchant}` in its name are filled in by a posting."""
 
     code: int
     name: str
@@ -96,11 +96,11 @@ class Settlement(NamedTuple):
     """A recipe for settling a difference.
 
     `lines` are legs with the amounts `amount` and `fee`. A settlement without lines derives its postings from the entry
-    that it settles; `of` has the allowed kinds of that entry, None for any kind.
+    that it settles; `entry_kinds` has the allowed kinds of that entry, None for any kind.
     """
 
     lines: tuple[Leg, ...] = ()
-    of: tuple[str, ...] | None = None
+    entry_kinds: tuple[str, ...] | None = None
 
     @property
     def takes_entry(self) -> bool:
@@ -117,9 +117,9 @@ class Settlement(NamedTuple):
 SETTLEMENTS: Final[Mapping[str, Settlement]] = {
     "reversed": Settlement(),
     "reposted": Settlement(),
-    "suspense_settled": Settlement(of=("late_success",)),
-    "suspense_returned": Settlement(of=("late_success",)),
-    "payout_returned": Settlement(of=("payout_paid",)),
+    "suspense_settled": Settlement(entry_kinds=("late_success",)),
+    "suspense_returned": Settlement(entry_kinds=("late_success",)),
+    "payout_returned": Settlement(entry_kinds=("payout_paid",)),
     "unknown_credit": Settlement((Leg(DEBIT, DIFFERING, "amount"), Leg(DEBIT, OPERATOR_FEE, "fee"),
                                   Leg(CREDIT, SUSPENSE, "amount"), Leg(CREDIT, DIFFERING, "fee"))),
     "unknown_debit": Settlement((Leg(DEBIT, SUSPENSE, "amount"), Leg(DEBIT, OPERATOR_FEE, "fee"),
@@ -185,16 +185,16 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def postings_for(recipe: str, amounts: Mapping[str, int], currency: str, **parties: str) -> tuple[Posting, ...]:
-    """The postings of a money event.
+    """The postings of a money event, by its `recipe`, a key of `RECIPES`.
 
-    `amounts` is name in the recipe → minor units; `parties` are `operator` and `merchant`. Raises LedgerRefused: a
-    negative amount, or a sum that does not balance.
+    `amounts` is name in the recipe → minor units; `parties` are the ids of the `operator` and the `merchant`. Raises
+    LedgerRefused: a negative amount, or a sum that does not balance.
     """
     return _postings(RECIPES[recipe], amounts, currency, parties)
 
 
 def settlement_postings(recipe: str, amounts: Mapping[str, int], currency: str, account: str) -> tuple[Posting, ...]:
-    """The postings of a settlement whose amounts are given, on an account in `TRACKED`.
+    """The postings of a settlement, by its `recipe`, a key of `SETTLEMENTS`, on an `account` in `TRACKED`.
 
     `amounts` are minor units: `amount`, and `fee` where the recipe takes one.
     Raises LedgerRefused: a negative amount, or no amount above zero.
@@ -209,13 +209,13 @@ def settlement_postings(recipe: str, amounts: Mapping[str, int], currency: str, 
 def _postings(
     lines: Iterable[Leg], amounts: Mapping[str, int], currency: str, parties: Mapping[str, str]
 ) -> tuple[Posting, ...]:
-    made = tuple(
+    postings = tuple(
         Posting(line.account.name.format(**parties), line.account.code, line.side, amounts[line.amount], currency)
         for line in lines
         if amounts[line.amount]
     )
-    check_balanced(made)
-    return made
+    check_balanced(postings)
+    return postings
 
 
 def mirrored(postings: tuple[Posting, ...]) -> tuple[Posting, ...]:
@@ -362,9 +362,9 @@ def movements_of(postings: Sequence[Posting], account: str) -> Iterator[Movement
         elif fee:
             yield Movement(OUT, fee, 0, currency)
         else:
-            given = sum(posting.amount_minor for posting in of_currency if posting.side == DEBIT)
-            yield Movement(IN, given, 0, currency)
-            yield Movement(OUT, given, 0, currency)
+            debited_minor = sum(posting.amount_minor for posting in of_currency if posting.side == DEBIT)
+            yield Movement(IN, debited_minor, 0, currency)
+            yield Movement(OUT, debited_minor, 0, currency)
 
 
 def key_and_batch(entry: JournalEntry) -> tuple[str | None, str | None]:

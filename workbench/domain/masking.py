@@ -125,7 +125,7 @@ def mask_beginnings(texts: Iterable[str], most: int) -> list[str]:
 
 
 def mask_secrets(text: str) -> str:
-    """`text` with its secrets masked but not its numbers, which are needed to send a request again."""
+    """`text` with its secrets masked, but not its phone numbers, which are needed to send a request again."""
     lowered = text.lower()
     for word, pattern, shown in RULES:
         if word in lowered:
@@ -134,7 +134,7 @@ def mask_secrets(text: str) -> str:
 
 
 def mask_numbers(text: str) -> str:
-    """`text` with every customer's number masked; Zambian numbers are found by their zeros."""
+    """`text` with every customer's phone number masked, Zambian or foreign."""
     shown: list[str] = []
     end = 0
     for zero in _ZERO.finditer(text):

@@ -63,8 +63,7 @@ def business_date(at_ms: int) -> str:
 
 def day_start_ms(at_ms: int, *, days_on: int = 0) -> int:
     """Midnight in Lusaka at the start of a moment's business day, or `days_on` days later, in ms since 1970."""
-    offset_ms = 7_200_000
-    return ((at_ms + offset_ms) // DAY_MS + days_on) * DAY_MS - offset_ms
+    return ((at_ms + LUSAKA_MS) // DAY_MS + days_on) * DAY_MS - LUSAKA_MS
 
 
 @lru_cache(4096)
@@ -94,9 +93,9 @@ def clock_text(at_ms: int) -> str:
 
 def span(seconds: int, *, units: int = 2) -> str:
     """A duration for people, in its largest units, at most `units` of them: `1 d 2 h`, `5 min`, `20 s`."""
-    left, parts = max(0, seconds), []
-    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
-        count, left = divmod(left, size)
+    left_s, parts = max(0, seconds), []
+    for size_s, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        count, left_s = divmod(left_s, size_s)
         if count:
             parts.append(f"{count} {unit}")
     return " ".join(parts[:units]) or "0 s"

@@ -157,9 +157,9 @@ def money_from_major(amount: Decimal, currency: Currency) -> Money:
     # A ratio is exact; arithmetic on Decimals rounds to 28 digits. The first digit's power of ten shows
     # that an amount is finer than any minor unit, before the ratio of 1e-999999 is built.
     is_finer = amount.adjusted() < -currency.decimals
-    whole, parts = (0, 1) if is_finer else amount.as_integer_ratio()
-    minor, rest = divmod(whole * 10**currency.decimals, parts)
-    if is_finer or rest:
+    numerator, denominator = (0, 1) if is_finer else amount.as_integer_ratio()
+    minor, remainder = divmod(numerator * 10**currency.decimals, denominator)
+    if is_finer or remainder:
         raise InvalidRequest(
             f"{amount} has more decimals than {currency.code} has: "
             f"{currency.decimals} at most, the last being one {currency.minor_unit}.",

@@ -39,11 +39,11 @@ PAID: Final = "paid"
 MOBILE_MONEY: Final = "mobile_money"
 
 LATE_FUNDS: Final = "late_funds"
-"""The event of money that comes after its prompt expired; in a state without this event, it goes into suspense."""
+"""The event of money that comes after its prompt expired. In states without this event, it goes into suspense."""
 
 
 def intent_transitions(gaps: Gaps) -> Transitions:
-    """The transitions of intents with this register: (state, event) → state. Any other pair is refused.
+    """The transitions of intents under the choices in `gaps`: (state, event) → next state. Other pairs are refused.
 
     An intent in `processing` does not take late money, since another attempt may already have paid it.
     """
@@ -63,7 +63,7 @@ def intent_transitions(gaps: Gaps) -> Transitions:
 
 
 def charge_transitions(gaps: Gaps) -> Transitions:
-    """The transitions of charges with this register: (state, event) → state. Any other pair is refused."""
+    """The transitions of charges under the choices in `gaps`: (state, event) → next state. Other pairs are refused."""
     after_timeout = {"three": FAILED, "expired": EXPIRED}[gaps.charge_states]
     takes_late = {"suspense": (), "succeeds": (after_timeout,)}
     return {
@@ -91,7 +91,7 @@ FAILURES: Mapping[str, str] = {
     "bank_refused": "The bank did not take the payout.",
     "bank_returned": "The bank took the payout and returned it.",
 }
-"""Our failure code → the reason why no money moved, as a sentence for people."""
+"""Our failure code → what went wrong, as a sentence for people."""
 
 
 class Advice(NamedTuple):
@@ -157,14 +157,14 @@ def offer_again_s(gaps: Gaps) -> int:
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of a merchant in the store; `seq` is its position in the order of everything that happened."""
+    """A stored row of the merchant `account`; `seq` is its position in the order of everything that happened."""
 
     id: str
     seq: int
     account: str
 
 
-class Sum(Stored, frozen=True, kw_only=True):
+class StoredAmount(Stored, frozen=True, kw_only=True):
     """A stored row with an amount of money."""
 
     amount_minor: int
@@ -176,7 +176,7 @@ class Sum(Stored, frozen=True, kw_only=True):
         return Money(self.amount_minor, self.currency)
 
 
-class PaymentIntent(Sum, frozen=True, kw_only=True):
+class StoredIntent(StoredAmount, frozen=True, kw_only=True):
     """The stored row of a payment intent. Times are milliseconds since 1970."""
 
     client_secret: str
@@ -194,7 +194,7 @@ class PaymentIntent(Sum, frozen=True, kw_only=True):
     created_ms: int = 0
 
 
-class Charge(Sum, frozen=True, kw_only=True):
+class StoredCharge(StoredAmount, frozen=True, kw_only=True):
     """The stored row of an attempt to move money, for an intent or without one."""
 
     channel: str
@@ -211,7 +211,7 @@ class Charge(Sum, frozen=True, kw_only=True):
     created_ms: int = 0
 
 
-class Refund(Sum, frozen=True, kw_only=True):
+class StoredRefund(StoredAmount, frozen=True, kw_only=True):
     """The stored row of a refund of one charge. The ledger entry `entry` took the money from the merchant."""
 
     charge: str
@@ -227,7 +227,7 @@ class Refund(Sum, frozen=True, kw_only=True):
     created_ms: int = 0
 
 
-class Payout(Sum, frozen=True, kw_only=True):
+class StoredPayout(StoredAmount, frozen=True, kw_only=True):
     """The stored row of money that is sent to the merchant's bank."""
 
     status: str = PENDING
@@ -243,7 +243,7 @@ BOUNDS_MAJOR: Final[Mapping[str, tuple[int, int | None]]] = {"none": (0, None), 
 
 
 def unit_minor(gaps: Gaps, currency: str) -> int:
-    """The number of minor units in the unit of a charge's amount: 1, or `one_minor` if charges are in major units."""
+    """The number of minor units in one unit of a charge's amount: 1, or `one_minor(currency)` if the unit is major."""
     return 1 if gaps.charge_amount_unit == "minor" else one_minor(currency)
 
 
@@ -268,7 +268,7 @@ _OPERATOR_FEE: Mapping[str, Callable[[int], int]] = {"1.0%": lambda gross: money
 
 
 def fees_of(gross_minor: int, gaps: Gaps, currency: str = ZMW.code) -> Fees:
-    """The service's and the operator's fee on a payment of `gross_minor`, by the register; by default 2.5 % and 1 %."""
+    """The fees on a payment of `gross_minor` in `currency`, by the choices in `gaps`; by default 2.5 % and 1 %."""
     return Fees(_MERCHANT_FEE[gaps.merchant_fee](gross_minor, currency), _OPERATOR_FEE[gaps.operator_fee](gross_minor))
 
 
@@ -282,7 +282,7 @@ def fee_returned(fee_minor: int, *, amount_minor: int, refunded_minor: int, retu
     return max(0, due - returned_minor)
 
 
-USUAL_OF: Final = 20
+COMPARED_CHARGES: Final = 20
 """A charge's amount is compared with the median of up to this many earlier charges."""
 _LEAST: Final = 3
 """The fewest earlier charges for which the median counts as the usual amount."""

@@ -64,7 +64,7 @@ def json_from(body: bytes) -> object:
 
 
 _Place = tuple[Any, str | int, object]
-"""(enclosing place, name or index of the value in it, value); used to build the JSON pointer in an error."""
+"""(place of the enclosing value, name or index in it, value); used to build the JSON pointer in an error."""
 
 
 def _check_values(value: object, *, texts: bool) -> None:
@@ -123,12 +123,12 @@ def _too_deep() -> NoReturn:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1).encode("ascii", "backslashreplace").decode()[:80]
         raise InvalidRequest(f"{twice} occurs twice.", code="duplicate_key", param=twice)
-    return made
+    return members
 
 
 def _decimal_number(text: str) -> object:
@@ -196,19 +196,19 @@ def body_from(body: bytes, shape: type[S], *, unknown: str = "ignored", ignored:
 
 
 def struct_from(value: object, shape: type[S], *, unknown: str = "ignored", ignored: list[str] | None = None) -> S:
-    """Converts `value` to the struct `shape`. Names of unknown fields are added to the list `ignored`, if given.
+    """Converts the JSON object `value` to the struct `shape`; adds names of unknown fields to `ignored`, if given.
 
     If `unknown` is `refused` instead of `ignored`, unknown fields are faults. Raises InvalidRequest with every fault in
     `problems`, and the field of the first fault in `param`.
     """
     reader = _Reader(unknown, [] if ignored is None else ignored)
-    made = reader.struct(value, shape, "")
-    if made is None:
+    struct = reader.struct(value, shape, "")
+    if struct is None:
         pointer, detail = reader.problems[0]
         error = _refusal(pointer, detail, code="parameter_missing" if detail == _MISSING else "parameter_invalid")
         error.problems = tuple(reader.problems)
         raise error
-    return made
+    return struct
 
 
 class _Reader:
@@ -225,9 +225,9 @@ class _Reader:
             self.problems.append(FieldProblem(pointer, f"must be an object, not {_kind(value)}"))
             return None
         before, fields = len(self.problems), _fields(shape)
-        made = _converted(value, shape)
+        struct = _converted(value, shape)
         read: dict[str, Any] = {}
-        for name, field in fields.items() if made is None else ():
+        for name, field in fields.items() if struct is None else ():
             if name in value:
                 read[name] = self._field(value[name], field, f"{pointer}/{name}")
             elif field.is_required:
@@ -238,7 +238,7 @@ class _Reader:
                 self.problems += [FieldProblem(f"{pointer}/{_escape(name)}", "is not known") for name in surplus]
         if len(self.problems) > before:
             return None
-        return shape(**read) if made is None else made
+        return shape(**read) if struct is None else struct
 
     def _field(self, value: object, field: _Field, pointer: str) -> object:
         if field.shape and not field.takes:
@@ -257,9 +257,9 @@ def _converted(value: dict[str, Any], shape: type[S]) -> S | None:
     numbers = _number_fields(shape)
     if numbers is None:
         return None
-    taken = value | {name: _as_taken(value[name], takes) for name, takes in numbers.items() if name in value}
+    members = value | {name: _as_taken(value[name], takes) for name, takes in numbers.items() if name in value}
     try:
-        return msgspec.convert(taken, shape, builtin_types=(Decimal,))
+        return msgspec.convert(members, shape, builtin_types=(Decimal,))
     except msgspec.ValidationError:
         return None
 
@@ -327,8 +327,8 @@ def query_from(
 ) -> S:
     """Converts the parameters of a query to the struct `shape`; a repeated parameter has a sequence as its value.
 
-    `unknown` and `ignored` are those of `struct_from`.
-    Raises InvalidRequest: a parameter of the shape is repeated, missing, or of the wrong type, or a fault by `unknown`.
+    `unknown` and `ignored` are those of `struct_from`. Raises InvalidRequest: a parameter of the shape is repeated,
+    missing or of the wrong type, or a parameter is unknown and `unknown` is `refused`.
     """
     fields = _fields(shape)
     read: dict[str, object] = dict(parameters)

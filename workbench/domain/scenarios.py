@@ -26,8 +26,8 @@ REFUND_SENT_S: Final = 5
 class ActingNumber(NamedTuple):
     """The last seven digits of a test number, the same for every operator, and its scenario in words.
 
-    The first attempt runs the scenario, later attempts run `then`; with `for_s`, all attempts in the first `for_s`
-    seconds run the scenario.
+    The first attempt runs the scenario, later attempts run `then`; if that is None, they run the scenario too. With
+    `for_s`, all attempts in the first `for_s` seconds run the scenario.
     """
 
     ending: str
@@ -113,12 +113,12 @@ CONFLICT, SERVER_ERROR, SERVER_ERROR_AFTER, SLOW = "conflict", "server_error", "
 FAULTS: Final = (CONFLICT, SERVER_ERROR, SERVER_ERROR_AFTER, SLOW)
 """Faults of the service itself, rather than of the operator, that can be requested."""
 SCRIPTABLE: Final = (*ASKABLE, *FAULTS)
-OF_REFUNDS: Final = (_NO_WALLET, _LIMIT, UNAVAILABLE)
-"""Failure codes of an operator that does not return money to a wallet."""
+REFUND_FAILURES: Final = (_NO_WALLET, _LIMIT, UNAVAILABLE)
+"""Scenarios in which the operator sends no refund; the names are also the failure codes."""
 BANK_REFUSED: Final = "bank_refused"
 BANK_RETURNED: Final = "bank_returned"
-OF_PAYOUTS: Final = (BANK_REFUSED, BANK_RETURNED)
-"""Scenarios of payouts that do not stay in the merchant's account; the names are also the failure codes."""
+PAYOUT_SCENARIOS: Final = (BANK_REFUSED, BANK_RETURNED)
+"""Scenarios in which the bank refuses or returns a payout; the names are also the failure codes."""
 
 ENDING: Final = 7
 """The number of final digits by which a number is recognised as a test number."""
@@ -126,17 +126,18 @@ TEST_NUMBERS: Final[Mapping[str, ActingNumber]] = {
     acting.ending: acting for acting in sorted(number for row in SCENARIOS.values() for number in row.numbers)
 }
 """Final digits → the test number."""
-_ON: Final = {number.ending: name for name, row in SCENARIOS.items() for number in row.numbers}
+_SCENARIO_OF: Final = {number.ending: name for name, row in SCENARIOS.items() for number in row.numbers}
 """Final digits of a test number → the name of its scenario."""
 
 
 def scenario_on(ending: str, *, attempt: int, since_first_ms: int) -> str:
-    """The scenario of attempt number `attempt` (from 1) on a number with these final digits; else PERSON.
+    """The scenario of attempt number `attempt` (from 1) on a number; PERSON unless `ending` is a test number's.
 
-    `since_first_ms` is the time since the first attempt on this number; only a number with `for_s` depends on it.
+    `ending` has the number's last seven digits. `since_first_ms` is the time since the first attempt on this number;
+    only a number with `for_s` depends on it.
     """
     number = TEST_NUMBERS.get(ending)
     if number is None:
         return PERSON
     is_first = since_first_ms < number.for_s * 1000 if number.for_s else attempt == 1
-    return _ON[ending] if is_first else number.then or _ON[ending]
+    return _SCENARIO_OF[ending] if is_first else number.then or _SCENARIO_OF[ending]

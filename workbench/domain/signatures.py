@@ -72,7 +72,7 @@ class Scheme(NamedTuple):
     encode: _Encode
     mistakes: tuple[Mistake, ...]
     new_secret: Callable[[bytes], str]
-    """A function from 32 random bytes to a secret in the scheme's usual form; masking recognises `whsec_`."""
+    """A function from 32 random bytes to a secret, which begins with `whsec_` so that masking recognises it."""
     has_room: bool = True
     """True if a message can have several signatures. If not, a secret ends at once when it is rolled."""
 
@@ -85,9 +85,9 @@ def headers_for(
     `also` has further secrets to sign with, if the scheme allows several signatures. Raises SignatureRefused: a secret
     is not of the scheme.
     """
-    way = SCHEMES[scheme]
-    prefix, secrets = way.prefix(message_id, timestamp_s), (secret, *(also if way.has_room else ()))
-    return way.write(message_id, timestamp_s, [way.encode(_digest(way.key(key), prefix, body)) for key in secrets])
+    row = SCHEMES[scheme]
+    prefix, secrets = row.prefix(message_id, timestamp_s), (secret, *(also if row.has_room else ()))
+    return row.write(message_id, timestamp_s, [row.encode(_digest(row.key(key), prefix, body)) for key in secrets])
 
 
 def verify(
@@ -99,23 +99,23 @@ def verify(
     tolerance_s: int = 300,
     scheme: str = STANDARD,
 ) -> str:
-    """The id of a genuine message, fresh if its scheme has a timestamp; check next whether you handled this id before.
+    """Checks a message's signature and age, and returns its id; check next whether you handled this id before.
 
     `body` are the bytes that arrived; `now_s` is seconds since 1970, `tolerance_s` the seconds that a message may be
-    old or early. The scheme `github` has no timestamp: an old message passes. Any of `secrets` may match any
-    signature. `scheme` is a row of `SCHEMES`. If the headers have no id, the result is the id in the body, empty if
-    the body is no JSON object with an id.
+    old or early. `scheme` is a row of `SCHEMES`; `github` has no timestamp, so old messages pass. One signature that
+    fits one of `secrets` is enough. If the headers have no id, the result is the id in the body, empty if the body is
+    no JSON object with an id.
     Raises SignatureRefused with `reason` one of header_missing, timestamp_malformed, timestamp_stale,
     timestamp_in_future, secret_malformed, signature_malformed, body_reserialised, signature_mismatch; for Standard
     Webhooks also signature_is_hex, key_not_decoded; for Stripe and GitHub also signature_is_base64, key_not_the_text;
     and for Stripe also timestamp_not_signed.
     """
-    way = SCHEMES[scheme]
-    signed = way.read(_scheme_headers(way, headers))
+    row = SCHEMES[scheme]
+    signed = row.read(_scheme_headers(row, headers))
     secrets = [secrets] if isinstance(secrets, str) else list(secrets)
-    keys = [way.key(secret) for secret in secrets]
-    if not _any_match(keys, way.prefix(*signed[:2]), way.encode, signed, body):
-        mistake = _mistake(way, secrets, keys, signed, body)
+    keys = [row.key(secret) for secret in secrets]
+    if not _any_match(keys, row.prefix(*signed[:2]), row.encode, signed, body):
+        mistake = _mistake(row, secrets, keys, signed, body)
         raise SignatureRefused(mistake, _MISTAKES[mistake][0], hint=_MISTAKES[mistake][1])
     if signed.sent_s is not None:
         _check_age(now_s - signed.sent_s, tolerance_s)
@@ -160,15 +160,15 @@ def _some(signatures: list[str], where: str, kind: str) -> list[str]:
 def _read_standard(headers: Mapping[str, str]) -> SignedHeaders:
     sent_s = _seconds(headers[TIMESTAMP_HEADER], TIMESTAMP_HEADER)
     parts = (part.partition(",") for part in headers[SIGNATURE_HEADER].split())
-    given = [value for version, _, value in parts if version == "v1"]
-    return SignedHeaders(headers[ID_HEADER], sent_s, _some(given, SIGNATURE_HEADER, "v1"))
+    signatures = [value for version, _, value in parts if version == "v1"]
+    return SignedHeaders(headers[ID_HEADER], sent_s, _some(signatures, SIGNATURE_HEADER, "v1"))
 
 
 def _read_stripe(headers: Mapping[str, str]) -> SignedHeaders:
     items = [part.strip().partition("=") for part in headers[STRIPE_HEADER].split(",")]
-    times, given = ([value for key, _, value in items if key == name] for name in ("t", "v1"))
+    times, signatures = ([value for key, _, value in items if key == name] for name in ("t", "v1"))
     sent_s = _seconds(times[0] if times else "", f"The t in {STRIPE_HEADER}")
-    return SignedHeaders("", sent_s, _some(given, STRIPE_HEADER, "v1"))
+    return SignedHeaders("", sent_s, _some(signatures, STRIPE_HEADER, "v1"))
 
 
 def _read_github(headers: Mapping[str, str]) -> SignedHeaders:
@@ -179,7 +179,8 @@ def _read_github(headers: Mapping[str, str]) -> SignedHeaders:
 def _any_match(keys: Iterable[bytes], prefix: str, encode: _Encode, signed: SignedHeaders, body: bytes) -> bool:
     expected = [encode(_digest(key, prefix, body)).encode() for key in keys]
     # Every pair is compared, and every comparison takes constant time, so that the time tells nothing.
-    return sum(hmac.compare_digest(one, _bytes(two)) for one in expected for two in signed.signatures) > 0
+    pairs = product(expected, map(_bytes, signed.signatures))
+    return sum(hmac.compare_digest(right, received) for right, received in pairs) > 0
 
 
 _MISTAKES: Final[Mapping[str, tuple[str, str]]] = {
@@ -215,8 +216,8 @@ def _mistake(scheme: Scheme, secrets: list[str], keys: list[bytes], signed: Sign
 def respellings(body: bytes, number: Callable[[str], object] | None = None) -> list[bytes]:
     """Writes the JSON of a body in eight ways that libraries use; an empty list if the body is no JSON.
 
-    They differ in blanks, in escapes of non-ASCII letters, and in the decimals of amounts; their order is the same for
-    all bodies. `number` converts the text of a decimal, as another language would; None makes a float.
+    The texts differ in blanks, in escapes of non-ASCII letters, and in the decimals of amounts; their order is the same
+    for all bodies. `number` converts the text of a decimal, as another language would; None makes a float.
     """
     try:
         value = json.loads(body, parse_float=number)
@@ -296,10 +297,10 @@ _WITH_THE_WHOLE_TEXT: Final = (
 SCHEMES: Final[Mapping[str, Scheme]] = {
     STANDARD: Scheme(
         headers=(ID_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER),
-        write=lambda message_id, at_s, given: {
+        write=lambda message_id, at_s, signatures: {
             ID_HEADER: message_id,
             TIMESTAMP_HEADER: str(at_s),
-            SIGNATURE_HEADER: " ".join(f"v1,{signature}" for signature in given),
+            SIGNATURE_HEADER: " ".join(f"v1,{signature}" for signature in signatures),
         },
         read=_read_standard,
         prefix="{0}.{1}.".format,
@@ -316,8 +317,8 @@ SCHEMES: Final[Mapping[str, Scheme]] = {
     ),
     "stripe": Scheme(
         headers=(STRIPE_HEADER,),
-        write=lambda _id, at_s, given: {
-            STRIPE_HEADER: ",".join([f"t={at_s}", *(f"v1={signature}" for signature in given)])
+        write=lambda _id, at_s, signatures: {
+            STRIPE_HEADER: ",".join([f"t={at_s}", *(f"v1={signature}" for signature in signatures)])
         },
         read=_read_stripe,
         prefix="{1}.".format,
@@ -328,7 +329,7 @@ SCHEMES: Final[Mapping[str, Scheme]] = {
     ),
     "github": Scheme(
         headers=(GITHUB_HEADER,),
-        write=lambda _id, _at_s, given: {GITHUB_HEADER: f"sha256={given[0]}"},
+        write=lambda _id, _at_s, signatures: {GITHUB_HEADER: f"sha256={signatures[0]}"},
         read=_read_github,
         prefix="".format,
         key=_whole_key,

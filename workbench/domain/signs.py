@@ -1,4 +1,4 @@
-"""Reads the values of the register's rows from recorded traffic: the recorded exchange, and its readers."""
+"""Reads values of the register from recorded traffic: a class for an exchange, and functions that make readers."""
 
 from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
@@ -27,16 +27,16 @@ Body: TypeAlias = dict[str, Any]
 
 
 class Other(NamedTuple):
-    """Behaviour of a real service that is none of the row's values; `what` describes it."""
+    """Behaviour of a real service that is none of the row's values; `behaviour` describes it."""
 
-    what: str
+    behaviour: str
 
 
 class Part(NamedTuple):
-    """A part of a value, such as one of three identifiers, named by `what`; all parts together show the value."""
+    """A part of a value, such as one of three identifiers, with its `name`; all parts together show the value."""
 
     value: Value
-    what: str
+    name: str
     parts: int = 0
     """The number of parts of the value; 0 if no recording can have them all, such as every currency."""
 
@@ -46,7 +46,7 @@ Reading: TypeAlias = SignValue | Other | None
 """The value of a register row that an exchange shows; None if the exchange shows none."""
 
 
-class Message(NamedTuple):
+class ObservedMessage(NamedTuple):
     """A request or a response: headers by their names in lower case, the body's `text`, and `body`, its JSON or None.
 
     Numbers and secrets are masked in all three.
@@ -59,59 +59,61 @@ class Message(NamedTuple):
 
 @dataclass(eq=False)
 class ObservedCall:
-    """An exchange as it was recorded, with the properties that signs look at.
+    """A recorded exchange, with the properties from which values of the register are read.
 
-    `ok` is true for a success that is no replay; `took` is true for a declined payment too. `holds` is the first three
-    letters of the credential, such as `sk_` or `pk_`; `phone` is the customer's masked number. `is_mixed` is true
-    if the request names another operator than the number's. `unknown` are fields that the operation does not have.
+    `sent_headers`, `sent_text` and `sent_body` are the request's; `headers`, `text` and `body` are the response's. `ok`
+    is true for a success that is no replay; `is_accepted` is true for a declined payment too. `key_prefix` is the first
+    three letters of the credential, such as `sk_` or `pk_`; `phone` is the customer's masked number. `is_mixed` is true
+    if the request names another operator than the number's. `unknown` are the request's fields that the operation does
+    not have.
     """
 
     place: str
     """The file's name and the exchange's number in the file, from 1."""
     url: str
-    request: Message
+    request: ObservedMessage
     status: int
-    response: Message
+    response: ObservedMessage
     at_s: Decimal
     """The beginning of the exchange in seconds since 1970; 0 if the file does not say."""
     id: str
-    """The operation's id, or `WEBHOOK`; `schemes` and `fields` are the operation's documented schemes and fields."""
+    """The operation's id, or `WEBHOOK`; `schemes` and `fields` are its documented authentication schemes and fields."""
     schemes: tuple[str, ...]
     fields: tuple[str, ...] | None
 
     def __post_init__(self) -> None:
-        self.sent, self.got = self.request.headers, self.response.headers
+        self.sent_headers, self.headers = self.request.headers, self.response.headers
         self.text, self.sent_text = self.response.text, self.request.text
-        self.asked, self.body = within(self.request.body), within(self.response.body)
+        self.sent_body, self.body = within(self.request.body), within(self.response.body)
         self.is_success = self.status in range(200, 300)
-        self.ok = self.is_success and "idempotent-replayed" not in self.got
-        self.took = self.ok or self.status == HTTPStatus.PAYMENT_REQUIRED
-        self.event = str(self.asked.get("type", ""))
+        self.ok = self.is_success and "idempotent-replayed" not in self.headers
+        self.is_accepted = self.ok or self.status == HTTPStatus.PAYMENT_REQUIRED
+        self.event = str(self.sent_body.get("type", ""))
         self.about = _PAYMENTS.get(self.id, "")
-        """The object that a payment's call makes or reads, with an article: `a charge`; empty for other calls."""
-        scheme, _, credential = self.sent.get("authorization", "").partition(" ")
-        self.scheme, self.holds = scheme.lower(), credential[:3]
+        """A noun for a payment's call, with its article: `a charge`, `a confirmation`; empty for other calls."""
+        scheme, _, credential = self.sent_headers.get("authorization", "").partition(" ")
+        self.scheme, self.key_prefix = scheme.lower(), credential[:3]
         self.documented = self.schemes[0].lower() if len(self.schemes) == 1 else ""
-        """The only scheme that is documented for the operation; empty if both are, or none."""
-        self.challenge = self.got.get("www-authenticate", "").lower()
-        self.limit = self.got.get("ratelimit-policy", "")
+        """The authentication scheme of the operation, if exactly one is documented; otherwise empty."""
+        self.challenge = self.headers.get("www-authenticate", "").lower()
+        self.limit = self.headers.get("ratelimit-policy", "")
         """The limit of requests that the response announces; empty if it announces none."""
         is_charge = self.id == "createCharge"
-        payer = self.asked if is_charge else within(self.asked, "payment_method", "mobile_money")
+        payer = self.sent_body if is_charge else within(self.sent_body, "payment_method", "mobile_money")
         self.operator = operator_id(payer.get("channel" if is_charge else "provider"))
         self.phone = str(payer.get("phone", ""))
         self.prefix = self.phone.removeprefix(COUNTRY_CODE).removeprefix("0")[:2]
         """The two digits that show the number's operator."""
         self.wallet = _WALLETS[self.prefix].id if self.prefix in _WALLETS else None
         self.is_mixed: bool = bool(self.operator and self.wallet and self.operator != self.wallet)
-        amount = number_in(self.asked.get("amount"))
+        amount = json_number(self.sent_body.get("amount"))
         # A number longer than any amount would be rounded.
         self.amount = amount if amount is not None and amount.is_finite() and abs(amount.adjusted()) < _DIGITS else None
         self.is_fraction = self.amount is not None and self.amount != round(self.amount, 2)
-        self.unknown = [name for name in self.asked if self.fields is not None and name not in self.fields]
+        self.unknown = [name for name in self.sent_body if self.fields is not None and name not in self.fields]
         listed = self.body.get("data") if self.is_success else []
         items = listed if isinstance(listed, list) else [self.body]
-        items = [within(self.asked, "data", "object")] if self.id == WEBHOOK else items
+        items = [within(self.sent_body, "data", "object")] if self.id == WEBHOOK else items
         self.objects: list[Body] = [item for item in map(within, items) if isinstance(item.get("id"), str)]
         intents = "createPaymentIntent retrievePaymentIntent listPaymentIntents"
         self.intents: list[Body] = self.of_kind("payment_intent", intents)
@@ -120,7 +122,7 @@ class ObservedCall:
     def of_kind(self, kind: str, operations: str = "") -> list[Body]:
         """The objects of a kind, by their member `object`.
 
-        An object without that member is of the kind if the call is one of `operations`, whose ids blanks separate.
+        An object without that member is of the kind if the call is one of `operations`, ids separated by blanks.
         """
         usual = kind if self.id in operations.split() else ""
         return [item for item in self.objects if item.get("object", usual) == kind]
@@ -134,12 +136,12 @@ def within(value: object, *names: str) -> Body:
 
 
 def operator_id(name: object) -> str | None:
-    """The short identifier of an operator that goes by this name; None if none does."""
+    """The short identifier of the operator with this short or long identifier, in any case; None if there is none."""
     operator = _OPERATORS.get(str(name).lower())
     return operator and operator.id
 
 
-def number_in(value: object) -> Decimal | None:
+def json_number(value: object) -> Decimal | None:
     """A JSON number as a Decimal; None for any other value."""
     return Decimal(value) if isinstance(value, int | Decimal) and not isinstance(value, bool) else None
 
@@ -160,9 +162,9 @@ def on(operations: str, shows: Shows) -> Shows:
 
 
 def first(*cases: tuple[Reading | Shows, Test]) -> Shows:
-    """A reader of exchanges: the value of the first case whose test an exchange passes; None if it passes no test.
+    """Makes a reader that returns the value of the first case whose test an exchange passes; None if it passes none.
 
-    A case may have a reader in place of its value.
+    If a case has a reader in place of a value, that reader reads the value.
     """
 
     def shows(call: ObservedCall) -> Reading:
@@ -173,28 +175,29 @@ def first(*cases: tuple[Reading | Shows, Test]) -> Shows:
 
 
 def tried(
-    taken: SignValue,
-    refused: SignValue,
+    accepted: SignValue,
+    rejected: SignValue,
     *names: str,
     asks: Test = lambda _: True,
     by: Container[int] = (400, 422),
     part: Callable[[ObservedCall], str] | None = None,
     parts: int = 0,
 ) -> Shows:
-    """A reader of exchanges: `taken` if a request that passes the test `asks` was accepted, `refused` if rejected.
+    """Makes a reader that returns `accepted` or `rejected`, as the service treated a request that passes `asks`.
 
-    Rejected means one of the statuses `by`, and one of the `names` in the response's text. If an exchange can show only
-    a part of the value, `part` returns the name of that part, and `parts` is the number of all parts.
+    For other requests and other errors, the reader returns None. Rejected means one of the statuses `by` and, if there
+    are `names`, one of them in the response's text. If an exchange can show only a part of the value, `part` returns
+    the name of that part, and `parts` is the number of all parts.
     """
 
     def shows(call: ObservedCall) -> Reading:
         is_named = not names or any(name in call.text for name in names)
-        if not asks(call) or not (call.took or (call.status in by and is_named)):
+        if not asks(call) or not (call.is_accepted or (call.status in by and is_named)):
             return None
-        value = taken if call.took else refused
+        value = accepted if call.is_accepted else rejected
         if part is None or isinstance(value, Part):
             return value
-        return Part(value, f"{part(call)} is {'accepted' if call.took else 'rejected'}", parts)
+        return Part(value, f"{part(call)} is {'accepted' if call.is_accepted else 'rejected'}", parts)
 
     return shows
 
@@ -204,10 +207,10 @@ def formed(
     bodies: Callable[[ObservedCall], list[Body]] = lambda call: [call.body] if call.ok else [],
     other: Callable[[Body], Reading] = lambda body: Other("members " + ", ".join([*body][:12])),
 ) -> Shows:
-    """A reader of exchanges: the value whose test in `forms` a body passes, else what `other` returns for the body.
+    """Makes a reader that returns the first value whose test in `forms` (value → test) a JSON object passes.
 
-    `bodies` chooses JSON objects of the exchange, by default the body of a successful response. The first body that
-    shows something decides; an empty one shows nothing.
+    `bodies` chooses the JSON objects of an exchange, by default the body of a successful response; empty ones are
+    ignored. If an object passes no test, the result is that of `other`; if that is None, the next object decides.
     """
 
     def shown(body: Body) -> Reading:
@@ -222,7 +225,7 @@ def has(names: str, *, only: bool = False) -> Callable[[Body], bool]:
 
 
 def no_status_of(known: str) -> Callable[[Body], Reading]:
-    """For `formed`: shows Other for an object whose status is none of `known`, names separated by blanks."""
+    """Makes an `other` for `formed`: Other for an object whose status is not in `known`, names separated by blanks."""
 
     def shown(body: Body) -> Reading:
         status = body.get("status")
@@ -235,19 +238,19 @@ def no_status_of(known: str) -> Callable[[Body], Reading]:
 
 
 def scale_shown(call: ObservedCall) -> Reading:
-    """Tells whether an amount with more than two decimals is rejected or rounded."""
-    asked, got = call.amount, number_in(call.body.get("amount"))
-    if asked is None or not call.is_fraction or not call.took:
+    """Reads whether the service rejects or rounds an amount with more than two decimals."""
+    sent, shown = call.amount, json_number(call.body.get("amount"))
+    if sent is None or not call.is_fraction or not call.is_accepted:
         return tried("half_even", "exact", "amount", asks=lambda other: other.is_fraction)(call)
-    if got is not None and got != round(asked, 2):
-        return Other(f"{asked} becomes {got}")
-    if got is None or abs(asked - got) * 2 != CENT:
+    if shown is not None and shown != round(sent, 2):
+        return Other(f"{sent} becomes {shown}")
+    if shown is None or abs(sent - shown) * 2 != CENT:
         return Part("half_even", "more than two decimals are accepted", 3)
-    return Part("half_even", f"half a ngwee goes {'up' if got > asked else 'down'}", 3)
+    return Part("half_even", f"half a ngwee goes {'up' if shown > sent else 'down'}", 3)
 
 
 def channel_shown(call: ObservedCall) -> Reading:
-    """Compares a charge's `channel` and `provider`, where the request named another operator than the number's.
+    """Reads a charge's `channel` and `provider` after a request that named another operator than the number's.
 
     If both are the same, the value is `equal`; if the channel is as requested and the provider is the number's
     operator, it is `asked_and_moved`. In other responses, a charge where both differ shows a Part of that value.
@@ -259,19 +262,19 @@ def channel_shown(call: ObservedCall) -> Reading:
                 return "equal"
             if (channel, provider) == (call.operator, call.wallet):
                 return "asked_and_moved"
-            asked = f"{call.operator} and a number of {call.wallet}"
-            return Other(f"channel {channel} and provider {provider} for {asked}")
+            request = f"{call.operator} and a number of {call.wallet}"
+            return Other(f"channel {channel} and provider {provider} for {request}")
         if channel != provider:
             return Part("asked_and_moved", "channel and provider differ")
     return None
 
 
 def signature_shown(call: ObservedCall) -> Reading:
-    """Reads a webhook's signature scheme from its headers; Other for an unknown header of a signature."""
-    for name, way in SCHEMES.items():
-        if all(header.lower() in call.sent for header in way.headers):
+    """Reads a webhook's signature scheme from its headers; Other for an unknown header whose name has `signature`."""
+    for name, scheme in SCHEMES.items():
+        if all(header.lower() in call.sent_headers for header in scheme.headers):
             with suppress(SignatureRefused):
-                way.read({header: call.sent[header.lower()] for header in way.headers})
+                scheme.read({header: call.sent_headers[header.lower()] for header in scheme.headers})
                 return name
-    unknown = [name for name in call.sent if "signature" in name]
+    unknown = [name for name in call.sent_headers if "signature" in name]
     return Other(f"the header {unknown[0][:60]}") if unknown else None

@@ -24,15 +24,15 @@ UNSENT: Final = "unsent"
 REJECTED: Final = "rejected"
 RECALLED: Final = "recalled"
 
-OPEN = (ENTER_PIN, WRONG_PIN)
+OPEN_SCREENS = (ENTER_PIN, WRONG_PIN)
 """The screens that wait for an input."""
-HIDDEN = (UNSENT, REJECTED, RECALLED)
+HIDDEN_SCREENS = (UNSENT, REJECTED, RECALLED)
 """Screens of prompts that the handset never shows: the operator is about to reject, has rejected or has recalled it."""
 
 TRANSITIONS: Transitions = {
-    (screen, given): after
-    for screen in OPEN
-    for given, after in (
+    (screen, event): after
+    for screen in OPEN_SCREENS
+    for event, after in (
         ("right_pin", APPROVED),
         ("right_pin_refused", REFUSED),
         ("wrong_pin", WRONG_PIN),
@@ -49,7 +49,7 @@ TRANSITIONS: Transitions = {
     (UNSENT, "reject"): REJECTED,
     (UNSENT, "withdraw"): RECALLED,
 }
-"""(screen, input) → next screen. An ignored prompt expires or is withdrawn; a PIN may still come after the expiry."""
+"""(screen, event) → next screen. An ignored prompt expires or is withdrawn; a PIN may still come after the expiry."""
 
 FAILURE_OF: Mapping[str, str] = {
     BLOCKED: "wrong_pin",
@@ -112,19 +112,19 @@ def check_pin(text: str, length: int) -> None:
 
 
 def judged_pin(session: UssdSession, *, right: bool, refusal: str | None) -> str:
-    """The input in TRANSITIONS for a correct or wrong PIN; `refusal` is why the wallet refuses after a correct one."""
+    """The event in TRANSITIONS for a right or wrong PIN; `refusal` is why the wallet refuses a right one, or None."""
     if right:
         return "right_pin" if refusal is None else "right_pin_refused"
     return "wrong_pin" if session.tries_left > 1 else "last_wrong_pin"
 
 
-def after(session: UssdSession, given: str, *, reason: str | None = None) -> UssdSession:
-    """The session after the input `given`, a name in TRANSITIONS; `reason` is why no money moves, or None.
+def after(session: UssdSession, event: str, *, reason: str | None = None) -> UssdSession:
+    """The session after `event`, a name in TRANSITIONS; `reason` is why no money moves, or None.
 
-    Raises IllegalTransition: the session's screen does not take this input.
+    Raises IllegalTransition: the session's screen does not take this event.
     """
-    screen = next_state(TRANSITIONS, session.screen, given)
-    tries = session.tries_left - (given in ("wrong_pin", "last_wrong_pin"))
+    screen = next_state(TRANSITIONS, session.screen, event)
+    tries = session.tries_left - (event in ("wrong_pin", "last_wrong_pin"))
     return msgspec.structs.replace(session, screen=screen, tries_left=tries, reason=reason)
 
 

@@ -18,7 +18,7 @@ PENDING: Final = "pending"
 DELIVERED: Final = "delivered"
 DEAD_LETTER: Final = "dead_letter"
 DROPPED: Final = "dropped"
-"""The state of a dead letter that is no longer kept: lists omit it, while the trace still has its attempts."""
+"""The state of a dead letter that is no longer kept: lists leave the letter out, the trace still has its attempts."""
 MAX_RESPONSE_BYTES: Final = 20_000
 ENABLED: Final = "enabled"
 DISABLED: Final = "disabled"
@@ -27,8 +27,8 @@ DUPLICATE: Final = "duplicate"
 OUT_OF_ORDER: Final = "out_of_order"
 FAULTS: Final = (DUPLICATE, OUT_OF_ORDER)
 """Faults that an endpoint's deliveries can be given, for testing a receiver."""
-ON_THE_WAY: Final = ("created", "requires_action", "processing", "pending")
-"""States of a payment in events before its outcome."""
+UNDECIDED: Final = ("created", "requires_action", "processing", "pending")
+"""The last parts of the types of events before a payment's outcome."""
 
 EVENT_TYPES: Final = (
     *(f"payment_intent.{state}" for state in ("created", "requires_action", "processing", "succeeded",
@@ -39,8 +39,8 @@ EVENT_TYPES: Final = (
     *(f"suspense.{state}" for state in ("credited", "returned")),
     "webhook_endpoint.disabled",
 )  # fmt: skip
-"""Every type of event; the workbench assumes these types."""
-TOLD_AS: Final[Mapping[str, Mapping[str, str]]] = {
+"""Every type of event. The interface names no types, so these are assumed."""
+SENT_AS: Final[Mapping[str, Mapping[str, str]]] = {
     "by_object": {event_type: event_type for event_type in EVENT_TYPES},
     # Money is collected by a charge, of an intent or on its own; late money in suspense is not collected.
     "collection": {"charge.succeeded": "collection.successful", "charge.failed": "collection.failed"},
@@ -49,8 +49,8 @@ TOLD_AS: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def types_of(event_types: str) -> tuple[str, ...]:
-    """The types of events as sent, with this value of the register's `event_types`."""
-    return tuple(TOLD_AS[event_types].values())
+    """The types of events that are sent if the register's `event_types` has this value."""
+    return tuple(SENT_AS[event_types].values())
 
 
 def names_of(event_type: str) -> tuple[str, str, str]:
@@ -60,12 +60,12 @@ def names_of(event_type: str) -> tuple[str, str, str]:
 
 @lru_cache(maxsize=1024)
 def takes(enabled_events: tuple[str, ...], event_type: str) -> bool:
-    """True if a filter matches this type; `payment_intent.*` matches a whole family. Cached, as both are few."""
+    """True if a filter matches this type; `payment_intent.*` matches a whole family. Cached, as few filters exist."""
     return not {*names_of(event_type)}.isdisjoint(enabled_events)
 
 
 def check_filter(enabled_events: Sequence[str], types: Sequence[str], *, param: str = "enabled_events") -> None:
-    """Raises InvalidRequest unless every name is a type in `types`, a family such as `charge.*`, or `*`.
+    """Raises InvalidRequest unless the filter has names, each a type in `types`, a family such as `charge.*`, or `*`.
 
     `param` is the field's name in the error.
     """
@@ -89,7 +89,7 @@ HOST_NAME: Final = re.compile(r"([A-Za-z0-9._-]*\.)?[A-Za-z][A-Za-z0-9_-]*\.?")
 
 
 class OldSecret(NamedTuple):
-    """A secret that was rolled; it still signs messages too, until `until_ms`, in milliseconds since 1970."""
+    """A replaced secret, which signs messages beside the new one until `until_ms`, in milliseconds since 1970."""
 
     secret: str
     until_ms: int
@@ -98,8 +98,8 @@ class OldSecret(NamedTuple):
 class Endpoint(Stored, frozen=True, kw_only=True):
     """The stored row of a merchant's URL for events.
 
-    `old_secrets` are the rolled secrets, newest first. `failing_since_ms` is the moment of the first failure after the
-    last success; None if there is none.
+    `old_secrets` are the replaced secrets, newest first; `rolls` counts the replacements. `failing_since_ms` is the
+    moment of the first failure after the last success; None if there is none.
     """
 
     url: str
@@ -126,7 +126,7 @@ class StoredEvent(Stored, frozen=True, kw_only=True):
     created_ms: int
 
 
-class Delivery(Stored, frozen=True, kw_only=True):
+class StoredDelivery(Stored, frozen=True, kw_only=True):
     """The stored row of an event's delivery to one endpoint. `spent` counts the attempts before its last replay."""
 
     event: str
@@ -153,7 +153,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(NamedTuple):
-    """The result of an attempt; `wait_ms` is the time until the next attempt, None if there is none."""
+    """The delivery's status after an attempt; `wait_ms` is the time until the next attempt, None if there is none."""
 
     status: str
     wait_ms: int | None = None
@@ -208,7 +208,7 @@ def other_secret(secret: str, scheme: str) -> str:
 
 
 class Signer(NamedTuple):
-    """Signs messages with a secret, at a moment in seconds since 1970, by the values of the register."""
+    """Signs messages with `secret` as of `now_s`, in seconds since 1970; `scheme` is a row of `SCHEMES`."""
 
     secret: str
     message_id: str
@@ -218,7 +218,7 @@ class Signer(NamedTuple):
     media_type: str
 
     def signed(self, body: bytes, *secrets: str, later_s: int = 0) -> SignedMessage:
-        """Signs `body` as of `later_s` seconds from now; with `secrets`, or by default with the signer's own."""
+        """Signs `body` as of `later_s` seconds after `now_s`, with `secrets` or by default the signer's own."""
         first, *also = secrets or (self.secret,)
         at_s = self.now_s + later_s
         return SignedMessage(body, headers_for(first, self.message_id, at_s, body, also=also, scheme=self.scheme))
@@ -257,7 +257,7 @@ def _other_scheme(signer: Signer, body: bytes) -> SignedMessage:
     return signer._replace(scheme=next(scheme for scheme in SCHEMES if scheme != signer.scheme)).signed(body)
 
 
-HOW: Final[Mapping[str, Callable[[Signer, bytes], SignedMessage]]] = {
+TEST_MESSAGES: Final[Mapping[str, Callable[[Signer, bytes], SignedMessage]]] = {
     "right": Signer.signed,
     # Another's signature before the right one, as while a secret is being rolled.
     "several": lambda signer, body: signer.signed(body, other_secret(signer.secret, signer.scheme), signer.secret),
@@ -272,25 +272,25 @@ HOW: Final[Mapping[str, Callable[[Signer, bytes], SignedMessage]]] = {
     "malformed_timestamp": _malformed_timestamp,
 }
 """Name → the function that makes the message. A receiver must accept the first two messages and refuse all others."""
-NOT_IN: Final[Mapping[str, Mapping[str, str]]] = {
+IMPOSSIBLE_MESSAGES: Final[Mapping[str, Mapping[str, str]]] = {
     "github": {
         "several": "has room for one signature",
         **dict.fromkeys(("stale", "future", "malformed_timestamp"), "has no timestamp"),
     },
 }
-"""Scheme → (name in `HOW` → the reason why the scheme has no such message)."""
+"""Scheme → (name in `TEST_MESSAGES` → the reason why the scheme has no such message)."""
 
 
 def signed(signer: Signer, body: bytes, how: str = "right") -> SignedMessage:
-    """A message with `body`, signed by `signer`; `how` is `right` or another name in `HOW`, for testing a receiver.
+    """A message with `body`, signed by `signer`, for testing a receiver; `how` is a name in `TEST_MESSAGES`.
 
-    Raises InvalidRequest: no such name, or the scheme cannot express it.
+    Raises InvalidRequest: no such name, or the signer's scheme has no such message.
     """
-    if how not in HOW:
-        message = f"how is one of {', '.join(HOW)}, not {how!r}."
-        raise InvalidRequest(message, code="parameter_invalid", param="how")
-    if why := NOT_IN.get(signer.scheme, {}).get(how):
-        message = f"There is no message {how!r} where signature_scheme is {signer.scheme!r}: it {why}."
-        raise InvalidRequest(message, code="parameter_invalid", param="how")
-    made = HOW[how](signer, body)
-    return made._replace(headers={"Content-Type": signer.media_type, **made.headers})
+    if how not in TEST_MESSAGES:
+        says = f"how is one of {', '.join(TEST_MESSAGES)}, not {how!r}."
+        raise InvalidRequest(says, code="parameter_invalid", param="how")
+    if why := IMPOSSIBLE_MESSAGES.get(signer.scheme, {}).get(how):
+        says = f"There is no message {how!r} where signature_scheme is {signer.scheme!r}: it {why}."
+        raise InvalidRequest(says, code="parameter_invalid", param="how")
+    message = TEST_MESSAGES[how](signer, body)
+    return message._replace(headers={"Content-Type": signer.media_type, **message.headers})

@@ -24,9 +24,9 @@ from workbench.text.render import bundle, with_widget
 from workbench.traffic.trace import saved_console
 
 NEWS: Final = "workbench.news"
-"""The comm from a kernel to the docked phone, with changes of the bench that was created or used last."""
+"""The name of the comm from a kernel to the docked phone, with changes of the bench that was created or used last."""
 ASK: Final = "workbench.ask"
-"""The comm from the docked phone, with requests to the bench that was created or used last."""
+"""The name of the comm from the docked phone, with requests to the bench that was created or used last."""
 _CHARGES: Final = ("POST", "/v1/charges")
 """The only operation to which the key is sent by Basic authentication."""
 _LOST: Final = "The sandbox does not respond. The console continues when the sandbox is back."
@@ -40,36 +40,36 @@ Message = dict[str, Any]
 def files() -> dict[str, str]:
     """Name → text of the console's files, which a served sandbox has too."""
     folder = console("")
-    found = [path.relative_to(folder) for pattern in ("*.js", "*.css", "vendor/*.js") for path in folder.glob(pattern)]
-    names = ["look.css", *(path.as_posix() for path in found)]
+    paths = [path.relative_to(folder) for pattern in ("*.js", "*.css", "vendor/*.js") for path in folder.glob(pattern)]
+    names = ["look.css", *(path.as_posix() for path in paths)]
     return {name: console(name).read_text("utf-8") for name in names}
 
 
 class Channel:
-    """Responds to the pages of one bench, and sends the bench's changes to them; each bench has one channel."""
+    """Responds to the console's pages of one bench, and sends them the bench's changes; each bench has one channel."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self.listeners: list[Callable[[Message], None]] = []
-        """Functions that get a page of `/sandbox/changes`, or `lost` with a sentence, in the watchers' thread."""
+        """Callbacks in the watchers' thread; each gets a page of `/sandbox/changes`, or `{"lost": sentence}`."""
         self._last = self._changes().get("last_seq", 0)
         session.closing.callback(self._tell, {"lost": _CLOSED})
         session.watchers.add(self._follow)
 
-    def answer(self, asked: Message) -> Message:
+    def answer(self, message: Message) -> Message:
         """The response to a page's message, with the message's `number`."""
-        if asked.get("files"):
-            return {"number": asked["number"], "files": files(), "base": self._session.base_url}
+        if message.get("files"):
+            return {"number": message["number"], "files": files(), "base": self._session.base_url}
         try:
-            response = self._sent(asked["request"])
+            response = self._sent(message["request"])
         except Exception as error:  # noqa: BLE001  whatever went wrong: a page waits for its response
             logging.getLogger("workbench").info("The console's request failed: %r", error)
-            return {"number": asked["number"], "failed": str(error)}
-        told = {"status": response.status_code, "headers": dict(response.headers), "text": response.text}
-        return {"number": asked["number"], **told}
+            return {"number": message["number"], "failed": str(error)}
+        content = {"status": response.status_code, "headers": dict(response.headers), "text": response.text}
+        return {"number": message["number"], **content}
 
     def _sent(self, request: Mapping[str, Any]) -> httpx.Response:
-        """The sandbox's response; a request without a key is sent with the session's, unless it is to be anonymous."""
+        """The sandbox's response; a request without a key gets the session's key, unless it is marked `anonymous`."""
         method, path = str(request.get("method", "GET")), str(request["path"])
         headers, body = dict(request.get("headers") or {}), request.get("body")
         if "Authorization" not in headers and not request.get("anonymous"):
@@ -81,8 +81,8 @@ class Channel:
         return self._session.http.request(method, url, headers=headers, content=body)
 
     def _changes(self, query: str = "") -> Message:
-        found = self._sent({"path": f"/sandbox/changes{query}", "headers": {UNSEEN: "true"}})
-        page: Message = found.raise_for_status().json()
+        response = self._sent({"path": f"/sandbox/changes{query}", "headers": {UNSEEN: "true"}})
+        page: Message = response.raise_for_status().json()
         return page
 
     def _follow(self) -> None:
@@ -113,9 +113,9 @@ class ConsoleWidget(anywidget.AnyWidget):
     record = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, channel: Channel) -> None:
-        self._told = ipywidgets.Widget()
-        super().__init__(news=self._told.model_id)
-        channel.listeners.append(self._told.send)
+        self._news = ipywidgets.Widget()
+        super().__init__(news=self._news.model_id)
+        channel.listeners.append(self._news.send)
         self.on_msg(lambda _widget, message, _buffers: self.send(channel.answer(message)))
 
     def __repr__(self) -> str:

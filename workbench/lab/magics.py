@@ -49,7 +49,7 @@ _Write: TypeAlias = Callable[[str, object], str]
 
 
 class Mistyped(Exception):
-    """The cell is not a request. The message gives the correct format and, if `read` raised it, the line."""
+    """The cell is not a request. The message gives the correct format and, if `read_request` raised it, the line."""
 
 
 class RawRequest(NamedTuple):
@@ -61,10 +61,10 @@ class RawRequest(NamedTuple):
     body: bytes | None
 
 
-def read(text: str, names: Mapping[str, Any], base_url: str) -> RawRequest:
+def read_request(text: str, names: Mapping[str, Any], base_url: str) -> RawRequest:
     """The request in a cell, with `$name` and `$name.attribute` filled in from `names`; `$$` is a dollar sign.
 
-    Raises Mistyped: the request cannot be sent, or is for another place than `base_url`.
+    Raises Mistyped: the request cannot be sent, or is for another host than `base_url`.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     start = next((place for place, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
@@ -95,8 +95,8 @@ def read(text: str, names: Mapping[str, Any], base_url: str) -> RawRequest:
 def _request_line(line: str, base_url: str) -> tuple[str, str]:
     method, *rest = line.split()
     if method not in METHODS:
-        meant = f"Did you mean {method.upper()}?" if method.upper() in METHODS else f"Use {', '.join(METHODS)}."
-        raise Mistyped(f"{method[:40]!r} is no method. {meant}")
+        hint = f"Did you mean {method.upper()}?" if method.upper() in METHODS else f"Use {', '.join(METHODS)}."
+        raise Mistyped(f"{method[:40]!r} is no method. {hint}")
     match rest:
         case [target]:
             return method, _local(target, base_url)
@@ -126,10 +126,10 @@ def _header(line: str) -> tuple[str, str]:
 
 
 def _filled(line: str, names: Mapping[str, Any], write: _Write) -> str:
-    def found(match: re.Match[str]) -> str:
+    def value_of(match: re.Match[str]) -> str:
         return "$" if match[1] is None else write(match[1], _looked_up(match[1], names))
 
-    return _VARIABLE.sub(found, line)
+    return _VARIABLE.sub(value_of, line)
 
 
 def _looked_up(path: str, names: Mapping[str, Any]) -> object:
@@ -170,7 +170,7 @@ def load(shell: InteractiveShell) -> None:
     def http(line: str, cell: str) -> httpx.Response:
         try:
             session = _session(shell.user_ns, line)
-            return _sent(session, read(cell, shell.user_ns, session.base_url))
+            return _sent(session, read_request(cell, shell.user_ns, session.base_url))
         except Mistyped as error:
             # A UsageError shows as one line without a traceback; a headless run of the notebook stops there.
             raise UsageError(visible(str(error))) from None

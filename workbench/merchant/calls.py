@@ -34,7 +34,7 @@ _VERSIONED = re.compile(r"(https?://[^/]+(?:/.*)?)/v1/*", re.IGNORECASE)
 _HOST = re.compile(r"https?://[^/?#]")
 _SECONDS = re.compile(r"[0-9]{1,9}")
 _ERRORS: dict[int, type[ApiError]] = {
-    kind.status: kind for of in (ApiError, ServiceFailed) for kind in of.__subclasses__()
+    kind.status: kind for parent in (ApiError, ServiceFailed) for kind in parent.__subclasses__()
 }
 _READ = {
     "type", "title", "status", "detail", "instance", "code", "param", "errors", "request_id", "decline_code",
@@ -59,7 +59,7 @@ def ignore_cookies(client: httpx.Client) -> None:
 class RequestParts(TypedDict, total=False):
     """Optional parts of a request.
 
-    With `basic`, the key is sent by Basic authentication; `key` is another key, "" for none.
+    With `basic`, the key is sent by Basic authentication; `key` replaces the client's key, and "" sends none.
     """
 
     body: Mapping[str, Any] | None
@@ -168,7 +168,7 @@ def _written(body: Mapping[str, Any]) -> bytes:
 
 
 def _content_of(response: httpx.Response) -> bytes:
-    """The body of a successful response; without a content encoding, it skips httpx's decoding, a third of its time."""
+    """The body of a successful response; one without an encoding skips httpx's decoding, a third of httpx's time."""
     try:
         if response.is_stream_consumed or "content-encoding" in response.headers:
             return response.read()
@@ -249,10 +249,10 @@ _DECODER_LOCK = Lock()
 def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
     """A decoder of JSON to `shape`; numbers with a point become Decimals, never floats, whatever the shape."""
     with _DECODER_LOCK:
-        return msgspec.json.Decoder(cast("type[Any]", shape), float_hook=Decimal, dec_hook=_held)
+        return msgspec.json.Decoder(cast("type[Any]", shape), float_hook=Decimal, dec_hook=_secret_or_same)
 
 
-def _held(kind: type, value: object) -> object:
+def _secret_or_same(kind: type, value: object) -> object:
     """Decodes a field of a type that msgspec does not know: a string as a Secret; any other `kind` unchanged."""
     if kind is not Secret:
         return value
@@ -262,7 +262,7 @@ def _held(kind: type, value: object) -> object:
 
 
 def _read(shape: Any, content: bytes) -> Any:  # noqa: ANN401  an object of the type `shape`
-    """A body as `shape`, or as the alternative format that the register may give it."""
+    """Decodes a body as `shape`, or else as its other format in `OTHER_FORM`, since a service may use either."""
     try:
         return _decoder(shape).decode(content)
     except InvalidOperation as error:

@@ -11,10 +11,9 @@ from msgspec import Struct
 
 from workbench.domain.masking import Secret
 from workbench.domain.payments import CANCELED, FAILED, PENDING, REQUIRES_PAYMENT_METHOD, SUCCEEDED
-from workbench.domain.wire import payments_and_payouts
 from workbench.domain.wire.base import List, NumberedList
 from workbench.domain.wire.keys_and_events import ApiKey, Deleted, Delivery, Event, Plant, Token, WebhookEndpoint
-from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund
+from workbench.domain.wire.payments_and_payouts import Balance, Charge, PaymentIntent, Payout, Refund
 from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import InvalidRequest, RateLimited, UnexpectedResponse, WaitExpired, WorkbenchError
 from workbench.merchant.calls import Calls, RequestParts, checked_text, host_of, invalid, segments
@@ -38,7 +37,7 @@ _STANDS: Final = (
 
 
 class Group:
-    """A group of calls to paths below `_version` and `_path`, on the host in `_host`."""
+    """A group of calls to paths below `_version` and `_path`; `_host` names the client's attribute with the host."""
 
     _host = "base_url"
     _version = "/v1"
@@ -94,14 +93,14 @@ class Listed(Group, Generic[T]):
         """Yields every object, newest first, page by page; objects created meanwhile are left out."""
         return self._every()
 
-    def _listed(self, limit: int, page: int | None, **asked: str | None) -> List[T]:
-        query = {name: checked_text(name, value) for name, value in asked.items() if value is not None}
+    def _listed(self, limit: int, page: int | None, **parameters: str | None) -> List[T]:
+        query = {name: checked_text(name, value) for name, value in parameters.items() if value is not None}
         numbered = self._client.pagination == "page"
         misplaced = _CURSORS & query.keys() if numbered else {"page"} if page is not None else set()
         if misplaced:
             name = min(misplaced)
-            there = "numbers of pages, `page`" if numbered else "the ids of rows, `starting_after`"
-            raise invalid(f"{name} does not work here: this service pages its lists by {there}.", name)
+            paging = "numbers of pages, `page`" if numbered else "the ids of rows, `starting_after`"
+            raise invalid(f"{name} does not work here: this service pages its lists by {paging}.", name)
         shape: Any = self._shape
         if not numbered:
             return self._send("GET", List[shape], query={"limit": str(limit), **query})
@@ -113,17 +112,17 @@ class Listed(Group, Generic[T]):
         """Yields the rows of all pages, by the last id or by number; drops repeated rows if numbered pages shift."""
         after: str | None = None
         number = 1 if self._client.pagination == "page" else None
-        seen = set[str]()
+        yielded = set[str]()
         while True:
             page = self._listed(100, number, starting_after=after, **filters)
-            yield from (row for row in page.data if row.id not in seen)
+            yield from (row for row in page.data if row.id not in yielded)
             if not page.has_more:
                 return
             if number is None:
                 after = page.data[-1].id
             else:
                 number += 1
-                seen.update(row.id for row in page.data)
+                yielded.update(row.id for row in page.data)
 
 
 class Retrieved(Listed[T]):
@@ -219,14 +218,14 @@ class ApiKeys(Listed[ApiKey]):
         return self._send("DELETE", ApiKey, key_id)
 
 
-class Balance(Group):
-    """The merchant's pending, available and owed money."""
+class MerchantBalance(Group):
+    """The merchant's balance: pending money, available money and debt."""
 
     _path, _is_on_dashboards = "/balance", True
 
-    def retrieve(self) -> payments_and_payouts.Balance:
+    def retrieve(self) -> Balance:
         """The current balance."""
-        return self._send("GET", payments_and_payouts.Balance)
+        return self._send("GET", Balance)
 
 
 class Payouts(Retrieved[Payout]):
@@ -421,7 +420,7 @@ class Refunds(Retrieved[Refund]):
 class WebhookEndpoints(Retrieved[WebhookEndpoint]):
     """URLs that receive events: register, change and list them.
 
-    The interface does not show how an endpoint is registered: assumed.
+    The interface does not show these calls: they are assumed.
     """
 
     _path, _shape = "/webhook_endpoints", WebhookEndpoint
@@ -573,7 +572,7 @@ class PaymentsClient(Closing):
         self.charges = Charges(self)
         self.refunds = Refunds(self)
         self.payouts = Payouts(self)
-        self.balance = Balance(self)
+        self.balance = MerchantBalance(self)
         self.events = Events(self)
         self.webhook_endpoints = WebhookEndpoints(self)
         self.deliveries = Deliveries(self)

@@ -48,7 +48,7 @@ _LOG.addHandler(logging.NullHandler())
 
 
 class EventData(NamedTuple):
-    """The object as of the event, and the values that changed."""
+    """The object as of the event, and the previous values of its changed attributes."""
 
     object: dict[str, Any]
     previous_attributes: dict[str, Any]
@@ -71,6 +71,7 @@ class Arrival(NamedTuple):
     verdict: str
     """`accepted`, `duplicate`, `refused` or `failed`."""
     reason: str
+    """Why the message was refused or failed; the event's type if it was accepted, the message's id if a duplicate."""
     body: bytes
     headers: dict[str, str]
     error: Exception | None = None
@@ -86,7 +87,7 @@ class Arrival(NamedTuple):
 Handler = Callable[[Event], object]
 
 
-class Events(list[Event]):
+class ReceivedEvents(list[Event]):
     """The accepted events, each once, in order of arrival; `dropped` counts older events that were discarded."""
 
     dropped = 0
@@ -125,7 +126,7 @@ class Receiver:
             raise ValueError(f"scheme is {' or '.join(map(repr, SCHEMES))}, not {scheme!r}")
         self.secrets = [secrets] if isinstance(secrets, str) else list(secrets)
         self.scheme = scheme
-        self.events = Events()
+        self.events = ReceivedEvents()
         self.arrivals: deque[Arrival] = deque(maxlen=MAX_ARRIVALS)
         self._now = now
         self._tolerance_s = tolerance_s
@@ -161,11 +162,11 @@ class Receiver:
     def handlers(self, event_type: str) -> list[Handler]:
         """The handlers for an event of this type, each once: first for the type, then for its family, then for `*`."""
         wanted = (event_type, f"{event_type.partition('.')[0]}.*", "*")
-        found: list[Handler] = []
+        handlers: list[Handler] = []
         for name, (handled, handler) in product(wanted, self._handlers):
-            if handled == name and handler not in found:
-                found.append(handler)
-        return found
+            if handled == name and handler not in handlers:
+                handlers.append(handler)
+        return handlers
 
     def receive(self, body: bytes, headers: dict[str, str]) -> int:
         """Handle one message, and return the HTTP status of the response."""
@@ -288,9 +289,10 @@ def _event(body: bytes) -> Event:
     return Event(read["id"], read["type"], str(read["time" if "specversion" in read else "timestamp"]), data)
 
 
-def _same(one: Handler, other: Handler) -> bool:
+def _same(first: Handler, second: Handler) -> bool:
     """True if two handlers are one function, or come from one cell that ran twice; lambdas have no names to compare."""
     names = [
-        (getattr(handler, "__module__", ""), getattr(handler, "__qualname__", "<lambda>")) for handler in (one, other)
+        (getattr(handler, "__module__", ""), getattr(handler, "__qualname__", "<lambda>"))
+        for handler in (first, second)
     ]
-    return one is other or (names[0] == names[1] and "<lambda>" not in names[0][1])
+    return first is second or (names[0] == names[1] and "<lambda>" not in names[0][1])

@@ -118,7 +118,7 @@ def whole_trace(tx: Transaction, caller: Caller) -> Iterator[TraceRow]:
 
 def scenarios(tx: Transaction, caller: Caller) -> wire.OfferedScenarios:
     """GET /sandbox/scenarios: the scenarios that a payment can be given, and the operators to pay through."""
-    return wire.OfferedScenarios.of(tx.gaps)
+    return wire.OfferedScenarios.from_register(tx.gaps)
 
 
 def reset(tx: Transaction, caller: Caller) -> wire.WasReset:

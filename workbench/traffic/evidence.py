@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-from workbench.domain.gaps import REGISTER, Gap, rows_named, written
+from workbench.domain.gaps import REGISTER, Gap, gaps_named, written
 from workbench.domain.moments import span
 from workbench.domain.money import MAX_MAJOR_DIGITS
 from workbench.domain.payments import BOUNDS_MAJOR
 from workbench.domain.phones import EVERY_OPERATOR
-from workbench.domain.signs import CENT, WEBHOOK, ObservedCall, Other, Part, Reading, Value, number_in, tried, within
-from workbench.domain.webhooks import TOLD_AS
+from workbench.domain.signs import CENT, WEBHOOK, ObservedCall, Other, Part, Reading, Value, json_number, tried, within
+from workbench.domain.webhooks import SENT_AS
 from workbench.errors import TrafficRefused
 from workbench.sandbox.operations import OPERATIONS
 from workbench.text.render import Table, Tabular, table
@@ -36,13 +36,13 @@ _BOUNDS: Final[Mapping[Value, tuple[Decimal, Decimal]]] = {
 
 
 def _offered(row: str) -> list[Any]:
-    (gap,) = rows_named([row])
+    (gap,) = gaps_named([row])
     return [gap.default, *gap.alternatives]
 
 
 def _time_s(event: ObservedCall) -> Decimal:
     """The moment of a webhook's event, in seconds since 1970; 0 if the event shows none."""
-    return moment_s(str(event.asked.get("timestamp") or event.asked.get("time")))
+    return moment_s(str(event.sent_body.get("timestamp") or event.sent_body.get("time")))
 
 
 def _apart_s(traffic: Sequence[ObservedCall]) -> int:
@@ -55,7 +55,7 @@ def _apart_s(traffic: Sequence[ObservedCall]) -> int:
     apart_s: list[Decimal] = []
     for call in traffic:
         is_new = call.ok and call.at_s and call.id.startswith("create") and call.id != "createCharge"
-        made = [number_in(item.get("created")) for item in call.objects if is_new and item["id"] not in known]
+        made = [json_number(item.get("created")) for item in call.objects if is_new and item["id"] not in known]
         apart_s += [call.at_s - made_s for made_s in made if made_s]
         known |= {item["id"] for item in call.objects}
     events = [call.at_s - at_s for call in traffic if call.id == WEBHOOK and call.at_s and (at_s := _time_s(call))]
@@ -94,8 +94,9 @@ def _event_types(traffic: Sequence[ObservedCall]) -> Readings:
     names = ("type", "event_type", "event", "topic")
     for call in traffic:
         if call.id == WEBHOOK:
-            name = next((call.asked[name] for name in names if isinstance(call.asked.get(name), str)), "no type")
-            parts = (Part(value, name, len(types)) for value, types in TOLD_AS.items() if name in types.values())
+            types_sent = (call.sent_body.get(name) for name in names)
+            name = next((name for name in types_sent if isinstance(name, str)), "no type")
+            parts = (Part(value, name, len(types)) for value, types in SENT_AS.items() if name in types.values())
             yield "event_types", next(parts, Other(name[:60])), call.place
 
 
@@ -107,7 +108,7 @@ def _prompt_timeout(traffic: Sequence[ObservedCall]) -> Readings:
         is_asked = is_near and call.ok and call.id == "confirmPaymentIntent"
         begun_s = _time_s(call) if is_event else call.at_s if is_asked else 0
         prompts = [within(item, "next_action", "ussd_prompt") for item in call.objects if begun_s]
-        for end_s in [end_s for prompt in prompts if (end_s := number_in(prompt.get("expires_at"))) is not None][:1]:
+        for end_s in [end_s for prompt in prompts if (end_s := json_number(prompt.get("expires_at"))) is not None][:1]:
             lasts_s = float(end_s) - float(begun_s)
             near = [value for value in _offered("prompt_timeout_s") if abs(lasts_s - value) <= _NEAR_S]
             yield "prompt_timeout_s", near[0] if near else Other(f"{lasts_s:.0f} s"), call.place
@@ -149,12 +150,12 @@ def _unit(traffic: Sequence[ObservedCall]) -> Readings:
     amounts: dict[object, Decimal | None] = {}
     for call in traffic:
         # An intent that shows no amount has the one that was asked for.
-        asked = call.asked.get("amount") if call.id == "createPaymentIntent" else None
-        known = {intent["id"]: number_in(intent.get("amount", asked)) for intent in call.intents}
+        asked = call.sent_body.get("amount") if call.id == "createPaymentIntent" else None
+        known = {intent["id"]: json_number(intent.get("amount", asked)) for intent in call.intents}
         amounts |= {intent: amount for intent, amount in known.items() if amount is not None}
     for call in traffic:
         for charge in call.charges:
-            major, amount = amounts.get(str(charge.get("payment_intent"))), number_in(charge.get("amount"))
+            major, amount = amounts.get(str(charge.get("payment_intent"))), json_number(charge.get("amount"))
             if charge.get("payment_intent") and major and amount:
                 unit = "minor" if amount == major * 100 else "major" if amount == major else None
                 yield "charge_amount_unit", unit or Other(f"{amount} where the intent has {major}"), call.place
@@ -162,7 +163,9 @@ def _unit(traffic: Sequence[ObservedCall]) -> Readings:
 
 def _wait(traffic: Sequence[ObservedCall]) -> Readings:
     """Reads whether a charge's call waits for the customer; an unanswered prompt leaves a charge pending anyway."""
-    calls = [call for call in traffic if call.id == "createCharge" and call.took and (call.charges or not call.ok)]
+    calls = [
+        call for call in traffic if call.id == "createCharge" and call.is_accepted and (call.charges or not call.ok)
+    ]
     pending = {charge["id"]: call for call in calls for charge in call.charges if charge.get("status") == "pending"}
     answered = [call for call in calls if pending.keys().isdisjoint(charge["id"] for charge in call.charges)]
     for call in answered:
@@ -186,9 +189,9 @@ def _late_after_all(traffic: Sequence[ObservedCall]) -> Readings:
 
 def _accounts(traffic: Sequence[ObservedCall]) -> Readings:
     """Reads how many accounts can get a token. One rejected account is no evidence: it may be misspelled."""
-    asked = [call for call in traffic if call.id == "issueToken" and call.asked.get("email")]
-    known = {str(call.asked["email"]): call.place for call in asked if call.ok}
-    refused = {str(call.asked["email"]): call.place for call in asked if call.status == HTTPStatus.UNAUTHORIZED}
+    asked = [call for call in traffic if call.id == "issueToken" and call.sent_body.get("email")]
+    known = {str(call.sent_body["email"]): call.place for call in asked if call.ok}
+    refused = {str(call.sent_body["email"]): call.place for call in asked if call.status == HTTPStatus.UNAUTHORIZED}
     strangers = [place for email, place in refused.items() if email not in known]
     if len(known) > 1:
         yield "token_credentials", Part("any", "two accounts are let in"), [*known.values()][-1]
@@ -201,7 +204,7 @@ def _keys(traffic: Sequence[ObservedCall]) -> Readings:
     first: dict[tuple[str, str], ObservedCall] = {}
     known_s, forgotten_s, last = Decimal(0), Decimal("inf"), ""
     for call in traffic:
-        key = call.sent.get("idempotency-key")
+        key = call.sent_headers.get("idempotency-key")
         if key is None or call.id == WEBHOOK:
             continue
         before = first.setdefault((call.url, key), call)
@@ -211,10 +214,10 @@ def _keys(traffic: Sequence[ObservedCall]) -> Readings:
             if call.status in {400, 409, 422} and "idempoten" in call.text.lower():
                 yield "reused_key_status", call.status, call.place
             continue
-        again = "idempotent-replayed" in call.got
+        again = "idempotent-replayed" in call.headers
         is_fault = before.status >= HTTPStatus.INTERNAL_SERVER_ERROR
         kept = "a 5xx" if is_fault else "a decline" if before.status == HTTPStatus.PAYMENT_REQUIRED else ""
-        if kept and (again or call.took):
+        if kept and (again or call.is_accepted):
             what = f"{kept} is {'repeated' if again else 'not repeated'}"
             yield "idempotency_keeps_errors", Part("declines" if again else "none", what, 2), call.place
         if before.ok and (again or call.ok) and call.at_s and before.at_s:
@@ -255,7 +258,7 @@ def _deliveries(traffic: Sequence[ObservedCall]) -> tuple[list[ObservedCall], di
         if call.id in _REPLAYS:
             events = [call.url.partition("?")[0].split("/")[-2], *(item.get("event") for item in call.objects)]
             replayed_s = {**dict.fromkeys(events, call.at_s), **replayed_s}
-        elif call.id == WEBHOOK and str(call.asked.get("id")) not in replayed_s:
+        elif call.id == WEBHOOK and str(call.sent_body.get("id")) not in replayed_s:
             came.append(call)
     return came, replayed_s
 
@@ -266,7 +269,7 @@ def _retries(traffic: Sequence[ObservedCall]) -> Readings:
     tries_of: dict[tuple[str, str], list[ObservedCall]] = defaultdict(list)
     for call in came:
         if call.at_s:
-            tries_of[call.url, str(call.asked.get("id"))].append(call)
+            tries_of[call.url, str(call.sent_body.get("id"))].append(call)
     gone = {call.url for tries in tries_of.values() for call in tries if call.status == HTTPStatus.GONE}
     for (url, event_id), tries in tries_of.items():
         ended_s = replayed_s.get(event_id, traffic[-1].at_s)
@@ -296,7 +299,7 @@ def _second(first: ObservedCall, again: ObservedCall | None, ended_s: Decimal) -
     if first.status == HTTPStatus.GONE and again:
         yield "delivery_gone", "retried", again.place
     if first.status in _WAITS and again:
-        asked = first.got.get("retry-after", "")
+        asked = first.headers.get("retry-after", "")
         least_s = max(_AT_LEAST_S, min(int(asked), 2 * _MINUTE_S)) if asked.isdecimal() else _AT_LEAST_S
         near = "ignored" if waited_s < _AT_LEAST_S else "honoured" if least_s <= waited_s < _FIRST_WAIT_S else None
         what = "Retry-After" if asked else "a minute after 429, 502 and 504"
@@ -396,7 +399,7 @@ class Finding(NamedTuple):
         """For each value a text, the value and its exchanges; the text of a value seen in part names the seen parts."""
         texts: list[tuple[str, Value | Other, Sequence[str]]] = []
         for value, parts in self.shown.items():
-            text = f"none of ours: {value.what}" if isinstance(value, Other) else written(value)
+            text = f"none of ours: {value.behaviour}" if isinstance(value, Other) else written(value)
             text = text if "" in parts else f"{', '.join(parts)}: consistent with {text}, not shown"
             texts.append((text, value, [*chain.from_iterable(parts.values())]))
         return texts
@@ -407,7 +410,7 @@ class Finding(NamedTuple):
         meanings = {self.gap.default: self.gap.says, **self.gap.alternatives}
         texts = []
         for value, parts in self.shown.items():
-            meaning = value.what if isinstance(value, Other) else meanings[value]
+            meaning = value.behaviour if isinstance(value, Other) else meanings[value]
             texts.append(meaning if "" in parts else f"{', '.join(parts)}, as it would be if this holds: {meaning}")
         return f"{'; and '.join(texts)}. {'Which is' if len(texts) > 1 else 'Is that'} right?"
 
@@ -461,7 +464,7 @@ class Evidence(Tabular):
         lines = [f"# {line}" for line in (f"{self._heading} of the service.", *self._clocks)]
         for finding in self.findings:
             for text, value, places in finding.says:
-                plain = value.what if isinstance(value, Other) else value
+                plain = value.behaviour if isinstance(value, Other) else value
                 says = f"{finding.gap.name} = {json.dumps(plain, ensure_ascii=False)}  # {places[0]}"
                 why = "none of ours" if isinstance(value, Other) else "contradicted" if len(finding.shown) > 1 else text
                 lines.append(says if finding.value is not None else f"# {says}: {why}")
@@ -499,7 +502,7 @@ def fit(*places: str | Path) -> Evidence:
         if room <= 0:
             break
         # A webhook is known by its headers and its body, whatever its URL.
-        is_signed = any("signature" in name or name == "webhook-id" for name in call.sent)
+        is_signed = any("signature" in name or name == "webhook-id" for name in call.sent_headers)
         if call.id != WEBHOOK or (is_signed and isinstance(call.request.body, dict)):
             traffic.append(call)
             room -= _EXCHANGE + len(call.sent_text) + len(call.text)

@@ -20,7 +20,7 @@ import msgspec
 
 from workbench.domain.masking import mask, mask_numbers, mask_secrets
 from workbench.domain.phones import MARK
-from workbench.domain.signs import Message, ObservedCall
+from workbench.domain.signs import ObservedCall, ObservedMessage
 from workbench.domain.wire.ledger_and_trace import CALL, WEBHOOK, call_of, webhook_of
 from workbench.errors import TrafficRefused
 
@@ -132,11 +132,11 @@ def recorded(file: Path, about: Callable[[str, str], About | None]) -> Iterator[
                 yield ObservedCall(place, url, request, answered.status, response, moment_s(entry.started), *found)
 
 
-def _message(headers: Iterable[_Pair], content: _Content | None) -> Message:
+def _message(headers: Iterable[_Pair], content: _Content | None) -> ObservedMessage:
     text, body = _text(content), None
     with suppress(ValueError, ArithmeticError, RecursionError):
         body = _masked(json.loads(text, parse_float=Decimal))
-    return Message(_headers(headers), text, body)
+    return ObservedMessage(_headers(headers), text, body)
 
 
 def _text(content: _Content | None) -> str:

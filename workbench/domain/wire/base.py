@@ -51,7 +51,7 @@ else:
 _LINE = 100
 
 
-class Source(NamedTuple):
+class FieldSource(NamedTuple):
     """The source of a struct's fields: a section of the interface documents the fields in `shows`.
 
     All other fields are assumed, as an open question of the section `gap`; if `gap` is empty, only a sandbox has them.
@@ -65,7 +65,7 @@ class Source(NamedTuple):
 class View(Struct):
     """A struct whose repr masks phone numbers, secrets, and everything that looks like a secret."""
 
-    __source__: ClassVar[Source] = Source()
+    __source__: ClassVar[FieldSource] = FieldSource()
     __whole__: ClassVar[Schema | Rule] = {}
     """The schema of the struct as a whole; a field that it requires is never null."""
     __prints_as__: ClassVar[str | None] = None
@@ -88,7 +88,7 @@ class View(Struct):
 class OfSandbox(View):
     """The base of bodies that only a sandbox has."""
 
-    __source__ = Source(gap="")
+    __source__ = FieldSource(gap="")
 
 
 def without_once(shown: object) -> object:
@@ -126,7 +126,7 @@ def is_id(prefix: str) -> Meta:
 ChargeId = Annotated[str, is_id("ch")]
 
 
-def taken_currency(case: Callable[[str], str]) -> Meta:
+def requested_currency(case: Callable[[str], str]) -> Meta:
     """The schema of a currency in a request: in any case or, if the register is strict, as `case` converts it."""
 
     def rule(gaps: Gaps) -> Schema:
@@ -161,8 +161,8 @@ def _any_case(words: Iterable[str]) -> str:
     return "|".join("".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else c for c in word) for word in words)
 
 
-UpperCurrency = Annotated[str, taken_currency(str.upper)]
-LowerCurrency = Annotated[str, taken_currency(str.lower)]
+UpperCurrency = Annotated[str, requested_currency(str.upper)]
+LowerCurrency = Annotated[str, requested_currency(str.lower)]
 ShownUpperCurrency = Annotated[str, by_register(lambda gaps: shown_currency(gaps, str.upper))]
 ShownLowerCurrency = Annotated[str, by_register(lambda gaps: shown_currency(gaps, str.lower))]
 AnyCurrency = Annotated[str, by_register(upper_or_lower_currency)]
@@ -205,7 +205,7 @@ _MOMENT = "A moment with its zone (RFC 3339), to the millisecond."
 Moment = Annotated[str, meaning(_MOMENT, pattern=f"^({RFC3339.pattern})$")]
 
 
-class Made(View, kw_only=True):
+class CreatedObject(View, kw_only=True):
     """The base of created objects; these two fields come last in JSON."""
 
     created: Seconds = 0
@@ -327,8 +327,8 @@ def numbered_query(query: type[ListQuery]) -> type[NumberedQuery]:
     filters = [column for column in msgspec.structs.fields(query) if column.name not in ListQuery.__struct_fields__]
     more = {"__doc__": query.__doc__, "__module__": __name__}
     columns = [(column.name, column.type, column.default) for column in filters]
-    made = defstruct(f"Numbered{query.__name__}", columns, bases=(NumberedQuery,), namespace=more)
-    return cast("type[NumberedQuery]", made)
+    numbered = defstruct(f"Numbered{query.__name__}", columns, bases=(NumberedQuery,), namespace=more)
+    return cast("type[NumberedQuery]", numbered)
 
 
 class FindQuery(View):

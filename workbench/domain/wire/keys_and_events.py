@@ -9,15 +9,16 @@ from msgspec import UNSET, Meta, UnsetType, field
 from workbench.domain import webhooks
 from workbench.domain.gaps import Gaps
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
-from workbench.domain.webhooks import HOW
+from workbench.domain.webhooks import TEST_MESSAGES
 from workbench.domain.wire.base import (
     MAX_AT_MS,
+    CreatedObject,
     DateTime,
+    FieldSource,
     Int64,
     List,
     ListQuery,
     Live,
-    Made,
     Moment,
     NeverNegative,
     OfSandbox,
@@ -25,7 +26,6 @@ from workbench.domain.wire.base import (
     Schema,
     Seconds,
     ShownSecret,
-    Source,
     View,
     by_register,
     comma_separated,
@@ -61,7 +61,7 @@ def _who(anybody: str) -> Meta:
 class TokenRequest(View):
     """The e-mail address and the password that get a bearer token (section 4 of the interface, illustrative)."""
 
-    __source__ = Source("4", ("email", "password"))
+    __source__ = FieldSource("4", ("email", "password"))
     email: Annotated[str, meaning(pattern=f"^{EMAIL.pattern}$"), _who("Any e-mail address.")]
     password: Annotated[str, meaning(minLength=1), _who("Any password except `wrong`.")]
 
@@ -107,17 +107,17 @@ class WrappedToken(View):
 class CreateApiKey(View):
     """The kind of a new key, secret or publishable. The interface does not show this object: it is assumed."""
 
-    __source__ = Source(gap="5")
+    __source__ = FieldSource(gap="5")
     kind: Annotated[str, meaning(enum=[*KEY_PREFIXES])] = "secret"
 
 
-class ApiKey(Made):
+class ApiKey(CreatedObject):
     """An API key: `masked` identifies it in lists; `value` is shown once, when the key is created or rolled.
 
     The interface does not show this object: it is assumed.
     """
 
-    __source__ = Source(gap="5")
+    __source__ = FieldSource(gap="5")
     id: Annotated[str, is_id("key")]
     kind: Annotated[str, meaning(enum=[*KEY_PREFIXES])]
     status: Annotated[str, meaning(enum=[ACTIVE, ROLLED, REVOKED])]
@@ -161,7 +161,7 @@ class MerchantKeys(OfSandbox):
 class NewPlant(View):
     """A new plant of the sample API (section 2.4 of the interface)."""
 
-    __source__ = Source("2.4", ("id", "name", "tag"))
+    __source__ = FieldSource("2.4", ("id", "name", "tag"))
     id: Annotated[Int64, meaning("Identification number of the plant.", format="int64")]
     name: Annotated[str, meaning("Name of the plant.")]
     tag: Annotated[str, meaning("Tag that specifies the type.")] | UnsetType = UNSET
@@ -170,7 +170,7 @@ class NewPlant(View):
 class Plant(View):
     """A plant of the sample API, without the id that the request gave it (section 2.4 of the interface)."""
 
-    __source__ = Source("2.4", ("name", "tag"))
+    __source__ = FieldSource("2.4", ("name", "tag"))
     name: Annotated[str, meaning("Name of the plant.")]
     tag: Annotated[str, meaning("Tag that specifies the type.")] | UnsetType = UNSET
 
@@ -178,7 +178,7 @@ class Plant(View):
 class PlantError(View):
     """The error of the sample API (section 2.4 of the interface)."""
 
-    __source__ = Source("2.4", ("error", "message"))
+    __source__ = FieldSource("2.4", ("error", "message"))
     error: Annotated[int, Meta(ge=-(2**31), le=2**31 - 1), meaning("Error code.", format="int32")]
     message: Annotated[str, meaning("Error text.")]
 
@@ -203,7 +203,7 @@ def _event_types(gaps: Gaps) -> Schema:
 def _event_names(gaps: Gaps) -> Schema:
     """The schema of the names that a filter accepts: `*`, families and types of events."""
     types = webhooks.types_of(gaps.event_types)
-    return {"enum": ["*", *dict.fromkeys(webhooks.names_of(each)[1] for each in types), *types]}
+    return {"enum": ["*", *dict.fromkeys(webhooks.names_of(event_type)[1] for event_type in types), *types]}
 
 
 EventFilter = Annotated[list[str], by_register(lambda gaps: {"items": _event_names(gaps), "minItems": 1})]
@@ -215,7 +215,7 @@ class CreateWebhookEndpoint(View):
     The interface does not show this object: it is assumed.
     """
 
-    __source__ = Source(gap="6")
+    __source__ = FieldSource(gap="6")
     url: Url
     enabled_events: EventFilter = field(default_factory=lambda: ["*"])
 
@@ -226,20 +226,20 @@ class UpdateWebhookEndpoint(View):
     The interface does not show this object: it is assumed.
     """
 
-    __source__ = Source(gap="6")
+    __source__ = FieldSource(gap="6")
     url: Url | None = None
     enabled_events: EventFilter | None = None
     status: Annotated[str, meaning(enum=[webhooks.ENABLED, webhooks.DISABLED])] | None = None
 
 
-class WebhookEndpoint(Made):
+class WebhookEndpoint(CreatedObject):
     """A URL that receives events; `secret` is shown once, when the endpoint is created or its secret is rolled.
 
     Until `secret_overlap_until` older secrets sign messages too. The interface does not show this object: it is
     assumed.
     """
 
-    __source__ = Source(gap="6")
+    __source__ = FieldSource(gap="6")
     id: EndpointId
     url: str
     enabled_events: list[str]
@@ -260,7 +260,7 @@ class Deleted(View):
 class EventData(View):
     """The object as it was when the event happened, and what changed."""
 
-    __source__ = Source(gap="6")
+    __source__ = FieldSource(gap="6")
     object: dict[str, Any]
     """A dict when a client reads it; the service writes it from the object's struct."""
     previous_attributes: dict[str, Any] = field(default_factory=dict)
@@ -269,7 +269,7 @@ class EventData(View):
 class EventRequest(View):
     """The request that caused the event; both fields are None if no request caused the event."""
 
-    __source__ = Source(gap="6")
+    __source__ = FieldSource(gap="6")
     id: str | None = None
     idempotency_key: str | None = None
 
@@ -277,7 +277,7 @@ class EventRequest(View):
 class Event(View):
     """The body of a webhook; its names and members are assumed, as section 6 of the interface leaves them open."""
 
-    __source__ = Source(gap="6")
+    __source__ = FieldSource(gap="6")
     id: EventId
     type: Annotated[str, by_register(_event_types)]
     timestamp: DateTime
@@ -345,7 +345,7 @@ class DeliveryAttempt(View):
     `answer` is the first 20,000 bytes of the response.
     """
 
-    __source__ = Source(gap="6")
+    __source__ = FieldSource(gap="6")
     number: Positive
     at: Seconds
     latency_ms: NeverNegative
@@ -354,13 +354,13 @@ class DeliveryAttempt(View):
     answer: str
 
 
-class Delivery(Made):
+class Delivery(CreatedObject):
     """One event on its way to one endpoint: pending, delivered or dead_letter.
 
     The interface does not show this object: it is assumed.
     """
 
-    __source__ = Source(gap="6")
+    __source__ = FieldSource(gap="6")
     id: Annotated[str, is_id("del")]
     status: Annotated[str, meaning(enum=_DELIVERIES)]
     event: EventId
@@ -406,7 +406,7 @@ class Sign(OfSandbox):
     """A message for your endpoint, and its deliberate fault; `right` and `several` are genuine."""
 
     body: Annotated[str, meaning("The text to sign, byte by byte.")]
-    how: Annotated[str, meaning(enum=[*HOW])] = "right"
+    how: Annotated[str, meaning(enum=[*TEST_MESSAGES])] = "right"
     endpoint: _SigningEndpoint | None = None
     message_id: Annotated[str, meaning("By default the id in the body.")] | None = None
     timestamp: _SignedAt | None = None

@@ -13,11 +13,12 @@ from workbench.domain.money import ISO_4217, MAX_MAJOR_DIGITS, ZMW
 from workbench.domain.wire.base import (
     AnyCurrency,
     ChargeId,
+    CreatedObject,
+    FieldSource,
     Int64,
     ListQuery,
     Live,
     LowerCurrency,
-    Made,
     MaskedPhone,
     Moment,
     OperatorId,
@@ -28,7 +29,6 @@ from workbench.domain.wire.base import (
     ShownLowerCurrency,
     ShownSecret,
     ShownUpperCurrency,
-    Source,
     UpperCurrency,
     View,
     by_register,
@@ -95,7 +95,7 @@ def _method_types(gaps: Gaps) -> Schema:
 class CreatePaymentIntent(View):
     """A payment that a wallet confirms later (section 2.1 of the interface)."""
 
-    __source__ = Source("2.1", ("amount", "currency", "payment_method_types", "description"), gap="2.5")
+    __source__ = FieldSource("2.1", ("amount", "currency", "payment_method_types", "description"), gap="2.5")
     amount: Annotated[Decimal, by_register(_bounded_amount)]
     currency: UpperCurrency
     payment_method_types: Annotated[list[str], by_register(_method_types)]
@@ -106,7 +106,7 @@ class CreatePaymentIntent(View):
 class MobileMoney(View):
     """The customer's wallet (section 2.2 of the interface)."""
 
-    __source__ = Source("2.2", ("phone", "provider"))
+    __source__ = FieldSource("2.2", ("phone", "provider"))
     phone: Phone
     provider: OperatorName
 
@@ -114,7 +114,7 @@ class MobileMoney(View):
 class MobileMoneyMethod(View):
     """The container of the customer's wallet (section 2.2 of the interface)."""
 
-    __source__ = Source("2.2", ("type", "mobile_money"))
+    __source__ = FieldSource("2.2", ("type", "mobile_money"))
     type: MobileMoneyType
     mobile_money: MobileMoney
 
@@ -122,7 +122,7 @@ class MobileMoneyMethod(View):
 class ConfirmPaymentIntent(View):
     """The wallet that is to pay an intent (section 2.2 of the interface)."""
 
-    __source__ = Source("2.2", ("payment_method",))
+    __source__ = FieldSource("2.2", ("payment_method",))
     __whole__ = required("payment_method", "client_secret", client_secret_on_confirm="always")  # noqa: S106  a choice
     payment_method: MobileMoneyMethod
     client_secret: Annotated[str, meaning("Needed with a publishable key; checked whenever you send it.")] | None = None
@@ -163,7 +163,7 @@ class NextAction(View):
 class PaymentError(View):
     """The reason why the last attempt failed."""
 
-    __source__ = Source(gap="2.5")
+    __source__ = FieldSource(gap="2.5")
     code: FailureCode
     message: str
     charge: ChargeId | None = None
@@ -172,7 +172,7 @@ class PaymentError(View):
 class ShownMobileMoney(MobileMoney):
     """The customer's wallet, its number masked (section 2.2 of the interface)."""
 
-    __source__ = Source(gap="2.5")
+    __source__ = FieldSource(gap="2.5")
     __prints_as__ = "MobileMoney"
     phone: MaskedPhone
     provider: OperatorId
@@ -181,7 +181,7 @@ class ShownMobileMoney(MobileMoney):
 class ShownMethod(MobileMoneyMethod):
     """The container of the customer's wallet in a response (section 2.2 of the interface)."""
 
-    __source__ = Source(gap="2.5")
+    __source__ = FieldSource(gap="2.5")
     __prints_as__ = "MobileMoneyMethod"
     type: MobileMoneyType
     mobile_money: ShownMobileMoney
@@ -194,7 +194,7 @@ class Suspense(View):
     interface does not show this object: it is assumed.
     """
 
-    __source__ = Source(gap="3")
+    __source__ = FieldSource(gap="3")
     id: Annotated[str, is_id("je")]
     status: Annotated[str, meaning(enum=[WAITING, *SETTLED_AS.values()])]
     amount: MajorAmount
@@ -219,7 +219,7 @@ class PaymentIntent(View):
     Section 2.1 of the interface shows id and client_secret; the rest is assumed.
     """
 
-    __source__ = Source("2.1", ("id", "client_secret"), gap="2.5")
+    __source__ = FieldSource("2.1", ("id", "client_secret"), gap="2.5")
     id: IntentId
     client_secret: Annotated[ShownSecret, meaning("Used to confirm the intent; not in events.")] | UnsetType = UNSET
     object: Annotated[str, meaning(const="payment_intent")] | UnsetType = "payment_intent"
@@ -244,7 +244,7 @@ class PaymentIntent(View):
 class AcceptedIntent(View):
     """The response to a confirmation if the service only acknowledges the request."""
 
-    __source__ = Source("2.1", ("id",))
+    __source__ = FieldSource("2.1", ("id",))
     id: IntentId
     status: Annotated[str, states_of(payments.intent_transitions)]
 
@@ -263,7 +263,7 @@ def _whole_amount(gaps: Gaps) -> Schema:
 class CreateCharge(View):
     """A payment in a single call (section 2.3 of the interface)."""
 
-    __source__ = Source("2.3", ("amount", "currency", "type", "channel", "phone", "reference"), gap="2.5")
+    __source__ = FieldSource("2.3", ("amount", "currency", "type", "channel", "phone", "reference"), gap="2.5")
     __whole__ = required(*__source__.shows, required_fields="with_reference")
     amount: Annotated[Int64, by_register(_whole_amount)]
     currency: LowerCurrency
@@ -279,20 +279,20 @@ def _charge_amount(gaps: Gaps) -> Schema:
 
     If charges are in major units, the charge of an intent may have decimals.
     """
-    said: Schema = {"minimum": 1, "description": f"In {gaps.charge_amount_unit} units."}
+    says = f"In {gaps.charge_amount_unit} units."
     if gaps.charge_amount_unit == "minor":
-        return {"type": "integer", **said}
-    says = f"{said['description']} With decimals if an intent's amount has decimals."
+        return {"type": "integer", "minimum": 1, "description": says}
+    says = f"{says} With decimals if an intent's amount has decimals."
     return {"type": "number", "exclusiveMinimum": 0, "description": says}
 
 
-class Charge(Made):
+class Charge(CreatedObject):
     """One attempt to collect money from a customer.
 
     Section 2.3 of the interface shows id, status, amount, currency, channel and provider; the rest is assumed.
     """
 
-    __source__ = Source("2.3", ("id", "status", "amount", "currency", "channel", "provider"), gap="2.5")
+    __source__ = FieldSource("2.3", ("id", "status", "amount", "currency", "channel", "provider"), gap="2.5")
     id: ChargeId
     status: Annotated[str, states_of(payments.charge_transitions)]
     amount: Annotated[int | Decimal, by_register(_charge_amount)]
@@ -322,16 +322,16 @@ class SuspenseQuery(View):
     status: Annotated[str, parameter("Only rows in this state.", enum=[WAITING, *SETTLED_AS.values()])] | None = None
 
 
-def _refunded(one: str, other: str, **amount: object) -> Schema:
-    """The schema of a refund request that names `one` (`charge` or `payment_intent`) and not the `other`.
+def _refunded(named: str, absent: str, **amount: object) -> Schema:
+    """The schema of a refund request with the field `named` (`charge` or `payment_intent`) and without `absent`.
 
     `amount` has keywords of the amount's schema.
     """
-    properties = {one: {"type": "string"}, other: {"type": "null"}, "amount": amount}
-    return {"required": [one], "properties": properties}
+    properties = {named: {"type": "string"}, absent: {"type": "null"}, "amount": amount}
+    return {"required": [named], "properties": properties}
 
 
-def _of_one(gaps: Gaps) -> Schema:
+def _charge_or_intent(gaps: Gaps) -> Schema:
     """The schema of a refund request: for a charge in whole units, or for an intent in major units."""
     of_charge = _refunded("charge", "payment_intent", multipleOf=1)
     finest = major_amount(gaps)["multipleOf"]
@@ -346,7 +346,7 @@ class CreateRefund(View):
     show this object: it is assumed.
     """
 
-    __whole__ = _of_one
+    __whole__ = _charge_or_intent
     charge: str | None = None
     payment_intent: str | None = None
     amount: Annotated[Decimal, meaning(exclusiveMinimum=0)] | None = None
@@ -354,7 +354,7 @@ class CreateRefund(View):
     metadata: dict[str, str] = field(default_factory=dict)
 
 
-class Refund(Made):
+class Refund(CreatedObject):
     """Money that goes back to a customer's wallet; pending until the operator has sent it.
 
     `amount` is in the unit of the refund's charge or intent. The interface does not show this object: it is assumed.
@@ -391,7 +391,7 @@ class CreatePayout(View):
     metadata: dict[str, str] = field(default_factory=dict)
 
 
-class Payout(Made):
+class Payout(CreatedObject):
     """Money on its way to the merchant's bank: pending until the night's clearing pays it, then paid or failed.
 
     The interface does not show this object: it is assumed.

@@ -252,7 +252,7 @@ class OfferedScenarios(OfSandbox):
     object: Annotated[str, meaning(const="scenarios")] = "scenarios"
 
     @classmethod
-    def of(cls, gaps: Gaps) -> "OfferedScenarios":
+    def from_register(cls, gaps: Gaps) -> "OfferedScenarios":
         """The scenarios that are available with this register."""
         numbers = [TestNumber(number.ending, number.says) for number in TEST_NUMBERS.values()]
         offered = OFFERED[gaps.zed_mobile].values()

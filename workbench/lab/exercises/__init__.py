@@ -34,10 +34,10 @@ EXERCISES = tuple(
 """The exercises in the order of the notebooks."""
 
 
-def check(name: str, *given: object) -> None:
+def check(name: str, *arguments: object) -> None:
     """Prints whether an exercise is done; if not, what is missing and why.
 
-    `given` are the arguments in the exercise's cell: usually the bench, whose records the check examines, and sometimes
+    `arguments` are those in the exercise's cell: usually the bench, whose records the check examines, and sometimes
     an answer. An answer of `...` or None counts as not given yet.
     """
     exercise = _named(name)
@@ -46,7 +46,7 @@ def check(name: str, *given: object) -> None:
         return
     file = sys._getframe(1).f_code.co_filename  # noqa: SLF001  where it was called
     cell = Cell("".join(linecache.getlines(file)))
-    verdict = verdict_on(exercise, given, cell)
+    verdict = verdict_on(exercise, arguments, cell)
     progress().note(exercise.name, verdict.state)
     lines = [f"{verdict.state.heading}: {verdict.says}"]
     # An unchanged cell has nothing to show yet.
@@ -95,11 +95,11 @@ def report() -> Table:
 
 def _named(name: str) -> Exercise | None:
     """The exercise with this name; for an unknown name, prints the known ones and returns None."""
-    found = next((exercise for exercise in EXERCISES if exercise.name == name), None)
-    if found is None:
+    exercise = next((exercise for exercise in EXERCISES if exercise.name == name), None)
+    if exercise is None:
         names = ", ".join(exercise.name for exercise in EXERCISES)
         tell(f"There is no exercise {name!r}. There are: {names}.")
-    return found
+    return exercise
 
 
 def _raise_where_it_must_be_done(message: str) -> None:
@@ -110,7 +110,7 @@ def _raise_where_it_must_be_done(message: str) -> None:
 FILE_VARIABLE = "WORKBENCH_PROGRESS"
 _FOLDER = ".workbench"
 _NAMES = {State.WRONG: "tried", State.DONE: "done"}
-_KEPT_STATES = {word: state for state, word in _NAMES.items()}
+_STORED_STATES = {word: state for state, word in _NAMES.items()}
 
 
 class Progress:
@@ -118,22 +118,22 @@ class Progress:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._here: dict[str, State] = {}
+        self._in_memory: dict[str, State] = {}
 
     def states(self) -> dict[str, State]:
         """Name → state of the tried and done exercises, in this notebook or another."""
-        return _further(self._read(), self._here)
+        return _merged(self._read(), self._in_memory)
 
     def note(self, name: str, state: State) -> None:
         """Stores the state of an exercise, in the file if there is one; a done exercise stays done."""
         if state is State.NOT_YET:
             return
-        self._here = _further(self._here, {name: state})
-        kept = self._read()
-        together = _further(kept, self._here)
-        if self._path is None or together == kept:
+        self._in_memory = _merged(self._in_memory, {name: state})
+        stored = self._read()
+        merged = _merged(stored, self._in_memory)
+        if self._path is None or merged == stored:
             return
-        words = {exercise: _NAMES[together[exercise]] for exercise in sorted(together)}
+        words = {exercise: _NAMES[merged[exercise]] for exercise in sorted(merged)}
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             # Another notebook may read the file at this moment.
@@ -146,15 +146,15 @@ class Progress:
             return {}
         try:
             rows = json.loads(self._path.read_text("utf-8"))["exercises"]
-            return {str(name): _KEPT_STATES[word] for name, word in rows.items()}
+            return {str(name): _STORED_STATES[word] for name, word in rows.items()}
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             return self._give_up("read", error)
 
-    def _give_up(self, what: str, error: Exception) -> dict[str, State]:
+    def _give_up(self, action: str, error: Exception) -> dict[str, State]:
         why = getattr(error, "strerror", None) or "it holds something else"
-        problem = f"{self._path and self._path.name}, which keeps your progress, cannot be {what}: {why}."
+        problem = f"{self._path and self._path.name}, which keeps your progress, cannot be {action}: {why}."
         tell(f"{problem} From here on it is kept in this notebook alone.")
         self._path = None
         return {}
@@ -169,11 +169,11 @@ def progress() -> Progress:
     if not is_live():
         return Progress(None)
     # A kernel runs in its notebook's folder; the notebooks beside the course have a folder of their own.
-    here = Path.cwd()
-    folder = next((place for place in (here, here.parent) if (place / _FOLDER).is_dir()), here)
+    current = Path.cwd()
+    folder = next((place for place in (current, current.parent) if (place / _FOLDER).is_dir()), current)
     return Progress(folder / _FOLDER / "progress.json")
 
 
-def _further(one: dict[str, State], other: dict[str, State]) -> dict[str, State]:
-    """The states `one`, updated by those in `other`; an exercise that is done in either stays done."""
-    return {**one, **other, **{name: state for name, state in one.items() if state is State.DONE}}
+def _merged(older: dict[str, State], newer: dict[str, State]) -> dict[str, State]:
+    """The states `older`, updated by those in `newer`; an exercise that is done in either stays done."""
+    return {**older, **newer, **{name: state for name, state in older.items() if state is State.DONE}}

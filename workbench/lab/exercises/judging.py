@@ -21,7 +21,7 @@ from workbench.errors import ServiceUnreachable
 from workbench.lab.exercises.verdicts import State, Verdict, brief, not_yet, wrong
 from workbench.resources import course
 
-Given: TypeAlias = Any
+Answer: TypeAlias = Any
 """Any value that a learner passes to a check: a function's result, a class, a reconciliation."""
 LIMIT_S = 10
 """Seconds after which a function is stopped, because it loops without end or sleeps; a check takes one second."""
@@ -46,26 +46,26 @@ def functions_in(source: str) -> dict[str, ast.FunctionDef]:
     return {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
 
 
-def look_at(shipped: ast.FunctionDef, solution: ast.FunctionDef, given: object) -> None:
-    """Raises Fault for mistakes that are visible without a call: other arguments, no return, the notebook's names.
+def look_at(shipped: ast.FunctionDef, solution: ast.FunctionDef, function: object) -> None:
+    """Raises Fault for mistakes that are visible without a call: other arguments, no return, the notebook's variables.
 
-    `shipped` is the function in the shipped notebook, `solution` the solved one, `given` the learner's.
+    `shipped` is the function in the shipped notebook, `solution` the solved one, `function` the learner's.
     """
     name, arguments = shipped.name, [argument.arg for argument in shipped.args.args]
-    if not callable(given):
-        raise Fault(f"{name} is no function any more.", type(given).__name__, "a function", f"{name} =")
+    if not callable(function):
+        raise Fault(f"{name} is no function any more.", type(function).__name__, "a function", f"{name} =")
     try:
-        signature = inspect.signature(given)
+        signature = inspect.signature(function)
         signature.bind(*arguments)
     except TypeError:
         says = f"The check calls {name} with {len(arguments)} arguments: leave them as they were."
         raise Fault(says, f"{name}{signature}", f"{name}({', '.join(arguments)})", f"def {name}") from None
-    if inspect.iscoroutinefunction(given):
+    if inspect.iscoroutinefunction(function):
         raise Fault(f"Write def without async: a call of {name} would not run it.", "async def", "def", "async def")
-    if inspect.isgeneratorfunction(given):
+    if inspect.isgeneratorfunction(function):
         raise Fault(f"{name} has a yield, so a call of it runs nothing.", "yield", "return", "yield")
     try:
-        (code,) = functions_in(dedent(inspect.getsource(given))).values()
+        (code,) = functions_in(dedent(inspect.getsource(function))).values()
     except (OSError, TypeError, SyntaxError, ValueError):
         return
     used = [node for node in ast.walk(code) if isinstance(node, ast.Name)]
@@ -98,17 +98,17 @@ class Watched:
         self.call = ""
         self.returned: object = None
 
-    def __call__(self, *given: object) -> Given:
-        """Calls the function and returns its result. Raises Fault: it changes a dict or a table among its arguments."""
+    def __call__(self, *values: object) -> Answer:
+        """Calls the function and returns its result. Raises Fault: the call changed a dict or table among `values`."""
         name = getattr(self._function, "__name__", "the function")
-        arguments: dict[str, Any] = dict(zip(inspect.signature(self._function).parameters, given, strict=False))
+        arguments: dict[str, Any] = dict(zip(inspect.signature(self._function).parameters, values, strict=False))
         self.call = _shown(name, arguments)
         before = {
             argument: deepcopy(value)
             for argument, value in arguments.items()
             if isinstance(value, dict) or hasattr(value, "columns")  # a table
         }
-        self.returned = self._function(*given)
+        self.returned = self._function(*values)
         for argument, value in before.items():
             now = arguments[argument]
             if not (value == now if isinstance(value, dict) else value.equals(now)):
@@ -141,11 +141,11 @@ def bounded() -> Iterator[None]:
 
     handler = signal.signal(signal.SIGALRM, stop)
     # The timer repeats each second: a bare `except:` inside the loop may swallow the first Fault.
-    left, interval = signal.setitimer(signal.ITIMER_REAL, LIMIT_S, 1)
+    remaining_s, interval = signal.setitimer(signal.ITIMER_REAL, LIMIT_S, 1)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, left, interval)
+        signal.setitimer(signal.ITIMER_REAL, remaining_s, interval)
         signal.signal(signal.SIGALRM, handler)
 
 
@@ -180,12 +180,12 @@ class Cell(NamedTuple):
         # A script of several exercises, or a script that checks in a loop, is no cell.
         if len(checks) != 1 or not checks.pop().startswith(_CHECK):
             return ""
-        found = [
+        matches = [
             f"line {number}: {line.strip()}"
             for number, line in enumerate(lines, 1)
             if piece in line and not line.startswith(_CHECK)
         ]
-        return found[-1] if found and piece else ""
+        return matches[-1] if matches and piece else ""
 
     def is_as_in(self, shipped: str) -> bool:
         """True if the cell's code equals the `shipped` code, apart from comments and blank lines."""
@@ -249,11 +249,11 @@ class Exercise:
         return Written(title, task, sources[place])
 
 
-def verdict_on(exercise: Exercise, given: tuple[object, ...], cell: Cell) -> Verdict:
-    """Judges an answer; an error in the check or in the learner's code becomes a verdict."""
-    if any(value is ... for value in given):
+def verdict_on(exercise: Exercise, answers: tuple[object, ...], cell: Cell) -> Verdict:
+    """Judges the `answers` in a call of the check; an error in the check or in the learner's code becomes a verdict."""
+    if any(value is ... for value in answers):
         return not_yet("Your answer is still open.")
-    if any(value is None for value in given):
+    if any(value is None for value in answers):
         return not_yet("Your answer is None. A call that prints, or that changes its object, returns nothing else.")
     if exercise.repair and cell.is_as_in(exercise.written.cell):
         return not_yet(
@@ -261,31 +261,31 @@ def verdict_on(exercise: Exercise, given: tuple[object, ...], cell: Cell) -> Ver
         )
     signature = inspect.signature(exercise.check)
     try:
-        handed = signature.bind(*given).arguments
+        arguments = signature.bind(*answers).arguments
     except TypeError:
         names = ", ".join([f'"{exercise.name}"', *signature.parameters])
         return wrong(f"The check is written exercises.check({names}).")
-    if "bench" in handed and not hasattr(handed["bench"], "looking"):
-        return wrong("The check looks into the sandbox: hand it your Workbench.", brief(handed["bench"]), "bench")
-    return _unless_typed(exercise, handed, cell, _tried(exercise, handed))
+    if "bench" in arguments and not hasattr(arguments["bench"], "looking"):
+        return wrong("The check looks into the sandbox: hand it your Workbench.", brief(arguments["bench"]), "bench")
+    return _unless_typed(exercise, arguments, cell, _tried(exercise, arguments))
 
 
-def _tried(exercise: Exercise, handed: dict[str, Any]) -> Verdict:
-    """Runs the check with the values `handed`; an error of the check or of the learner's function becomes a verdict."""
+def _tried(exercise: Exercise, arguments: dict[str, Any]) -> Verdict:
+    """Runs the check with its arguments; an error of the check or of the learner's function becomes a verdict."""
     watched: Watched | None = None
     try:
         for name, shipped in functions_in(exercise.written.cell).items():
-            look_at(shipped, functions_in(exercise.solution)[name], handed[name])
-            handed[name] = watched = Watched(handed[name])
+            look_at(shipped, functions_in(exercise.solution)[name], arguments[name])
+            arguments[name] = watched = Watched(arguments[name])
         with bounded():
-            return next(exercise.check(**handed))
+            return next(exercise.check(**arguments))
     except ServiceUnreachable:
         return not_yet("The sandbox does not respond; it may be closed. Run the notebook from its first cell.")
     except Fault as fault:
-        says, *seen = fault.args
-        return wrong(f"{says}{line_of(fault)}", *seen)
+        says, *details = fault.args
+        return wrong(f"{says}{line_of(fault)}", *details)
     except (Exception, SystemExit) as error:  # noqa: BLE001  whatever was handed over is a person's first try
-        return _of_error(error, watched, [*handed.values()][-1])
+        return _of_error(error, watched, [*arguments.values()][-1])
 
 
 def _of_error(error: BaseException, watched: Watched | None, answer: object) -> Verdict:
@@ -293,21 +293,21 @@ def _of_error(error: BaseException, watched: Watched | None, answer: object) -> 
 
     That value is the last result of the `watched` function or, if there is none, the `answer`.
     """
-    what, place = f"{type(error).__name__}: {str(error).removesuffix('.')}", line_of(error)
+    problem, place = f"{type(error).__name__}: {str(error).removesuffix('.')}", line_of(error)
     if place:
         called = f"Called as {watched.call}, your" if watched and watched.call else "Your"
-        return wrong(f"{called} code stopped with {what}{place}")
-    seen = watched.returned if watched else answer
-    returned = "what your function returned" if watched else "what it was handed"
-    return wrong(f"The check cannot use {returned} ({what}).", seen=brief(seen), expected="what the task asks for")
+        return wrong(f"{called} code stopped with {problem}{place}")
+    value = watched.returned if watched else answer
+    source = "what your function returned" if watched else "what it was handed"
+    return wrong(f"The check cannot use {source} ({problem}).", seen=brief(value), expected="what the task asks for")
 
 
-def _unless_typed(exercise: Exercise, handed: Mapping[str, object], cell: Cell, verdict: Verdict) -> Verdict:
+def _unless_typed(exercise: Exercise, arguments: Mapping[str, object], cell: Cell, verdict: Verdict) -> Verdict:
     """The verdict; but `wrong` if the cell assigns the right answer as a literal, since other seeds have other answers.
 
     A literal that the exercise's solution has too is no mistake.
     """
-    for name in handed:
+    for name in arguments:
         literal = cell.literal_of(name)
         if literal and verdict.state is State.DONE and not Cell(exercise.solution).literal_of(name):
             says = f"This is right, and it is typed: with another seed it would not be. Let code find {name}."

@@ -7,7 +7,7 @@ from typing import Any, SupportsIndex
 
 from workbench.domain.signatures import verify
 from workbench.errors import ServiceFailed, SignatureRefused
-from workbench.lab.exercises.judging import Fault, Given, line_of
+from workbench.lab.exercises.judging import Answer, Fault, line_of
 from workbench.lab.exercises.verdicts import (
     SOMEBODY,
     Bench,
@@ -23,7 +23,7 @@ from workbench.lab.exercises.verdicts import (
     not_yet,
     number_of,
     sale_of,
-    same,
+    unequal,
     wrong,
 )
 
@@ -41,29 +41,29 @@ class _Tried:
         goes_on = Fault(says, f"{_PATIENCE} requests", "a few", "while")
 
         def answered(request: httpx.Request) -> httpx.Response:
-            self.asked += (is_asked := request.method == "POST")
-            if self.asked == _PATIENCE + 1:
+            self.requests += (is_asked := request.method == "POST")
+            if self.requests == _PATIENCE + 1:
                 raise goes_on
-            if self.asked > _PATIENCE:  # a bare `except:` has swallowed it: a payment ends its loop
+            if self.requests > _PATIENCE:  # a bare `except:` has swallowed it: a payment ends its loop
                 sandbox.client.charges.create(**_ORDER, idempotency_key="end")
                 return httpx.Response(200, text=sandbox.trace.exchanges[-1].response.partition("\n\n")[2])
             response = sandbox.http.send(request)
-            if is_asked and self.asked <= lost:
+            if is_asked and self.requests <= lost:
                 raise httpx.ReadTimeout("the connection was lost", request=request)
             return httpx.Response(response.status_code, headers=response.headers, content=response.content)
 
         order = {**_ORDER, **changed}
         line = httpx.Client(transport=httpx.MockTransport(answered))
-        self.asked, self.response = 0, None
+        self.requests, self.response = 0, None
         self.error: Exception | None = None
         try:
             self.response = charge(type(sandbox.client)(sandbox.base_url, str(sandbox.secret_key), http=line), order)
         except Exception as error:  # noqa: BLE001  any exception is a way to give up
             self.error = error
-        if self.asked > _PATIENCE:
+        if self.requests > _PATIENCE:
             raise goes_on
-        self.made = charges(sandbox, reference=str(order["reference"]))
-        self.paid = [charge for charge in self.made if charge.status == "succeeded"]
+        self.charges = charges(sandbox, reference=str(order["reference"]))
+        self.paid = [charge for charge in self.charges if charge.status == "succeeded"]
 
 
 def _charge_surely(bench: Bench, charge_surely: Callable[..., object]) -> Iterator[Verdict]:
@@ -85,10 +85,10 @@ def _charge_surely(bench: Bench, charge_surely: Callable[..., object]) -> Iterat
             ("On a line that stays dead", _PATIENCE, _PATIENCE, SOMEBODY),
         ), start=3):  # fmt: skip
             tried = _Tried(sandbox, charge_surely, lost, reference=f"SURE-{number}", phone=phone)
-            if tried.asked > most:
+            if tried.requests > most:
                 says = f"{when} the function has charged again. Only after a lost response should it repeat a request."
-                yield wrong(says, f"{tried.asked} requests", "1 request", "except")
-            if tried.error is None and getattr(tried.response, "id", "") not in [charge.id for charge in tried.made]:
+                yield wrong(says, f"{tried.requests} requests", "1 request", "except")
+            if tried.error is None and getattr(tried.response, "id", "") not in [charge.id for charge in tried.charges]:
                 says = f"{when} the function raises no exception, so its caller does not learn that there is no charge."
                 yield wrong(says, f"returned {brief(tried.response)}", "an exception", "return")
     yield done(f"{_LOST} responses were lost, the customer has paid once, and the shop knows it.")
@@ -96,19 +96,19 @@ def _charge_surely(bench: Bench, charge_surely: Callable[..., object]) -> Iterat
 
 def _of_one_order(tried: _Tried, lost: int) -> Iterator[Verdict]:
     """Yields a verdict if the order in `tried`, whose first `lost` responses were lost, was charged wrongly."""
-    if tried.error and 0 < tried.asked <= lost:
+    if tried.error and 0 < tried.requests <= lost:
         says = "A response was lost and the function gave up. The customer has paid and the shop does not know."
-        seen = f"{tried.asked} requests, then {type(tried.error).__name__}{line_of(tried.error)}"
-        yield wrong(says, seen, f"more than {lost} requests", "range(")
+        events = f"{tried.requests} requests, then {type(tried.error).__name__}{line_of(tried.error)}"
+        yield wrong(says, events, f"more than {lost} requests", "range(")
     if tried.error:
         raise tried.error
-    if not tried.made:
+    if not tried.charges:
         yield not_yet("The function has not charged anybody.")
     if len(tried.paid) > 1:
         yield wrong("Every request had a key of its own.", f"{len(tried.paid)} payments", "1", "key")
     says = "The customer has paid another amount than the order's."
-    yield from same(int(tried.made[0].amount), _MINOR, says, "create(", kwacha)
-    if getattr(tried.response, "id", None) != tried.made[0].id:
+    yield from unequal(int(tried.charges[0].amount), _MINOR, says, "create(", kwacha)
+    if getattr(tried.response, "id", None) != tried.charges[0].id:
         says = "The customer has paid once, as it should be. Now return the charge, so that the shop knows it."
         yield wrong(says, brief(tried.response), "the charge", "create(")
 
@@ -126,7 +126,7 @@ def _own_message(bench: Bench) -> Iterator[Verdict]:
 
 
 def _of_arrival(bench: Bench, arrival: Any) -> Iterator[Verdict]:  # noqa: ANN401  the receiver's
-    """Yields a verdict on a message that a receiver got; a correct message may count as a duplicate of a wrong one."""
+    """Yields the verdict on a message to the receiver; a right one passes even if the receiver calls it a duplicate."""
     event, now_s = json_of(arrival.body.decode("utf-8", "replace")), bench.clock.now_ms // 1000
     secrets, why = bench.receiver.secrets, _NO_EVENT
     if arrival.verdict == "refused":
@@ -137,9 +137,9 @@ def _of_arrival(bench: Bench, arrival: Any) -> Iterator[Verdict]:  # noqa: ANN40
         clock = " The present second is bench.clock.now_ms // 1000." if "timestamp" in arrival.reason else ""
         yield wrong(f"The receiver refused the message. {why}{clock}", arrival.reason, "accepted", "receive(")
     says = "The signature is right, but the type is wrong. Send the message again with the right type."
-    yield from same(event.get("type"), _TYPE, says, '"type"', str)
+    yield from unequal(event.get("type"), _TYPE, says, '"type"', str)
     says = "A message has the same id in its header and in its body. Here the body has another id."
-    yield from same(event.get("id"), _OWN_ID, says, '"id"', str)
+    yield from unequal(event.get("id"), _OWN_ID, says, '"id"', str)
     if arrival.error is not None:
         why = f"{type(arrival.error).__name__}{line_of(arrival.error)}"
         says = f"The signature holds, and a handler failed with {why}. Take a type without a handler."
@@ -185,7 +185,7 @@ def _split_to_the_ngwee(split: Callable[[int], Any]) -> Iterator[Verdict]:
         if (fee, net) == (gross - right, right) and net < fee:
             yield wrong("The share comes first, and then the fee.", kwacha(net), kwacha(fee), "return")
         of_fee = f"The fee of {kwacha(gross)} is rounded half up to a ngwee, and is at least one."
-        yield from same(fee, right, _OF_FLOATS if gross == _LONG else of_fee, "fee =", kwacha)
+        yield from unequal(fee, right, _OF_FLOATS if gross == _LONG else of_fee, "fee =", kwacha)
         if net + fee != gross:
             added = f"{kwacha(net)} + {kwacha(fee)} = {kwacha(net + fee)}"
             yield wrong("The share and the fee do not add up to the payment.", added, kwacha(gross), "net =")
@@ -204,20 +204,20 @@ def _genuine_messages(bench: Bench, type_of: Callable[..., Any]) -> Iterator[Ver
                 yield wrong(f"A genuine message does not get through. {error}", error.reason, arrival.reason, "verify(")
             else:
                 says = "A genuine message gets through, and the function returns something other than its type."
-                yield from same(returned, arrival.reason, says, "return", brief)
-            for what, given, moment_s in (
+                yield from unequal(returned, arrival.reason, says, "return", brief)
+            for kind, message, moment_s in (
                 ("whose content was changed", (body.replace(b"150.00", b"950.00"), headers), now_s),
                 ("that is 301 seconds old", (body, headers), now_s + 301),
                 ("from the future, 301 seconds early,", (body, headers), now_s - 301),
                 ("signed with another secret", sandbox.sign(body, "wrong_secret"), now_s),
             ):
                 try:
-                    returned = type_of(*given, secret, moment_s)
+                    returned = type_of(*message, secret, moment_s)
                 except Exception:  # noqa: BLE001, S112  any exception is a refusal
                     continue
                 if returned == arrival.reason:
-                    yield wrong(f"A message {what} gets through.", brief(returned), "an exception", "verify(")
-                says = f"The function refuses a message {what} by returning {brief(returned)}. Its caller cannot tell "
+                    yield wrong(f"A message {kind} gets through.", brief(returned), "an exception", "verify(")
+                says = f"The function refuses a message {kind} by returning {brief(returned)}. Its caller cannot tell "
                 other = "a message without a type" if returned is None else "a genuine message"
                 yield wrong(f"{says}this from {other}: raise an exception.", brief(returned), "an exception", "except")
     yield done("Genuine messages get through. Changed, old and early messages do not.")
@@ -238,20 +238,22 @@ def _looks_first(bench: Bench, charge_after_all: Callable[..., Any]) -> Iterator
                 charge = charge_after_all(sandbox.client, order)
             except ServiceFailed as error:
                 failed = error
-            made = charges(sandbox, reference=reference)
+            of_order = charges(sandbox, reference=reference)
             says = "The function returns the charge of another order. An order's charge is known by its reference."
-            yield from same(getattr(charge, "reference", reference), reference, says, "if charge", str)
-            if len(made) > 1:
+            yield from unequal(getattr(charge, "reference", reference), reference, says, "if charge", str)
+            if len(of_order) > 1:
                 had = "charge was pending" if number == waits else "customer had paid before"
-                yield wrong(f"The {had}, and the customer was charged again.", f"{len(made)} charges", "1", "-again")
-            if made and getattr(charge, "id", None) == made[0].id:
+                yield wrong(
+                    f"The {had}, and the customer was charged again.", f"{len(of_order)} charges", "1", "-again"
+                )
+            if of_order and getattr(charge, "id", None) == of_order[0].id:
                 continue
             if any("Idempotent-Replayed" in exchange.response for exchange in sandbox.trace.exchanges[before:]):
                 says = "The service keeps a 500 under its key. The function sent the request again under it, and"
                 yield wrong(f"{says} the same 500 came back. Look for the charge first.", "500", "the charge", "_key=")
             if failed:
                 raise failed
-            if not made:
+            if not of_order:
                 yield wrong("The service failed before the charge, and the order is unpaid.", "none", "1", "except")
             yield wrong("The order has one charge. Now return it.", brief(charge), "the charge", "return")
     yield done("One charge for each order, whether the service failed before the charge, after it or not at all.")
@@ -291,7 +293,7 @@ def _weekends(bench: Bench, weekend_minor: SupportsIndex) -> Iterator[Verdict]:
     if not (in_lusaka[paid] >= _SATURDAY).any():
         yield not_yet("No payment of a weekend is in the tables. Run the notebook from its first cell.")
     yield from _whole(weekend_minor, "weekend_minor =")
-    given, answers = weekend_minor.__index__(), dict[int, str]()
+    guess_minor, answers = weekend_minor.__index__(), dict[int, str]()
     in_utc = charges["created_at"].dt.day_of_week
     for days, (rows, failed_too), (weekday, utc) in product(
         _DAYS, ((paid, ""), (paid | ~paid, "It counts failed charges too.")), ((in_lusaka, ""), (in_utc, _IN_UTC))
@@ -303,20 +305,20 @@ def _weekends(bench: Bench, weekend_minor: SupportsIndex) -> Iterator[Verdict]:
             (total - refunded, "Your sum is after refunds; the task asks for the sum before refunds."),
         ):  # fmt: skip
             answers.setdefault(answer, " ".join(filter(None, (days, failed_too, utc, slip))))
-    if answers.get(given) == "":
+    if answers.get(guess_minor) == "":
         count = int((paid & (in_lusaka >= _SATURDAY)).sum())
-        yield done(f"{kwacha(given)} on Saturdays and Sundays, from {count} payments.")
-    says = f"{kwacha(given)} is not what customers paid."
-    slip = answers.get(given, "Which charges count, and which days?")
-    yield wrong(f"{says} {slip}", kwacha(given), "succeeded charges of both days, in ngwee", "weekend_minor =")
+        yield done(f"{kwacha(guess_minor)} on Saturdays and Sundays, from {count} payments.")
+    says = f"{kwacha(guess_minor)} is not what customers paid."
+    slip = answers.get(guess_minor, "Which charges count, and which days?")
+    yield wrong(f"{says} {slip}", kwacha(guess_minor), "succeeded charges of both days, in ngwee", "weekend_minor =")
 
 
-def _what_is_left(second: Given, left_minor: SupportsIndex) -> Iterator[Verdict]:
+def _what_is_left(second: Answer, left_minor: SupportsIndex) -> Iterator[Verdict]:
     yield from _whole(left_minor, "left_minor =")
     account, variances = "operator:mtn:float", second.breaks["variance_minor"]
     of_mtn = variances[second.breaks["account"] == account]
-    given, right = left_minor.__index__(), int(of_mtn.sum())
-    if given == right:
+    guess_minor, right = left_minor.__index__(), int(of_mtn.sum())
+    if guess_minor == right:
         breaks = "1 break is left, and explains" if len(of_mtn) == 1 else f"{len(of_mtn)} breaks are left, and explain"
         yield done(f"{breaks} the difference of {right:,} ngwee.")
     slips = {
@@ -325,14 +327,14 @@ def _what_is_left(second: Given, left_minor: SupportsIndex) -> Iterator[Verdict]
         int(variances.sum()): "This is the sum over all accounts.",
         len(of_mtn): "This is how many breaks are left, not their sum.", right // 100: _IN_KWACHA,
     }  # fmt: skip
-    says = f"The two sides do not differ by {given:,} ngwee."
-    slip, sum_of = slips.get(given, "Which rows count, and which column?"), "the sum of variance_minor of"
-    yield wrong(f"{says} {slip}", f"{given:,} ngwee", f"{sum_of} {account} in second", "left_minor =")
+    says = f"The two sides do not differ by {guess_minor:,} ngwee."
+    slip, sum_of = slips.get(guess_minor, "Which rows count, and which column?"), "the sum of variance_minor of"
+    yield wrong(f"{says} {slip}", f"{guess_minor:,} ngwee", f"{sum_of} {account} in second", "left_minor =")
 
 
 def _net_by_operator(net_by_operator: Callable[..., Any]) -> Iterator[Verdict]:
     # Then figures of another size, so that a typed answer fails, and then two equal refunds.
-    for times, one, other in ((1, 3_000, 2_000), (3, 3_000, 2_000), (1, 2_500, 2_500)):
+    for times, first, second in ((1, 3_000, 2_000), (3, 3_000, 2_000), (1, 2_500, 2_500)):
         charges = _frame(
             id=["ch_1", "ch_2", "ch_3", "ch_4"], status=["succeeded", "succeeded", "failed", "succeeded"],
             amount_minor=[10_000 * times, 4_000 * times, 700 * times, 2_000 * times],
@@ -340,31 +342,31 @@ def _net_by_operator(net_by_operator: Callable[..., Any]) -> Iterator[Verdict]:
         )  # fmt: skip
         refunds = _frame(
             id=["re_1", "re_2", "re_3"], charge=["ch_1", "ch_1", "ch_4"], status=["succeeded", "succeeded", "failed"],
-            amount_minor=[one * times, other * times, 500 * times],
+            amount_minor=[first * times, second * times, 500 * times],
         )  # fmt: skip
         net = net_by_operator(charges, refunds)
         says = "The function should return a Series: ngwee by operator."
-        yield from same(type(net).__name__, "Series", says, "return", str)
-        amounts = [kwacha(minor * times) for minor in (10_000, one, other, 4_000, 2_000, 700, 500)]
-        for provider, minor, what, slips in (
+        yield from unequal(type(net).__name__, "Series", says, "return", str)
+        amounts = [kwacha(minor * times) for minor in (10_000, first, second, 4_000, 2_000, 700, 500)]
+        for provider, minor, facts, slips in (
             ("mtn", 5_000, "With mtn, {} were paid; {} and {} of them went back.", {
                 15_000: "A charge with two refunds counts twice: the join makes two rows of it.",
                 10_000: "No refund is subtracted.",
-                **dict.fromkeys([10_000 - one, 10_000 - other], "One of two refunds is not subtracted."),
+                **dict.fromkeys([10_000 - first, 10_000 - second], "One of two refunds is not subtracted."),
             }),
             ("airtel", 6_000, "With airtel, {3} and {4} were paid; one payment of {5} failed, and one refund of {6}.", {
                 6_700: "A charge that failed counts too.", 5_500: "A failed refund is subtracted.",
                 2_000: "A payment without a refund does not count.",
             }),
         ):  # fmt: skip
-            right, seen = minor * times, net.dropna().get(provider)
-            if seen is None:
+            right, net_minor = minor * times, net.dropna().get(provider)
+            if net_minor is None:
                 says = f"{provider} has no amount. A payment without a refund counts too."
                 yield wrong(says, seen=brief(net.to_dict()), expected=f"{provider}: {right}", at="merge")
-            if seen != right:
-                slip = _IN_KWACHA if seen * 100 == right else slips.get(seen / times, "")
-                says = f"{what.format(*amounts)} {slip}".rstrip()
-                yield wrong(says, seen=kwacha(round(seen)), expected=kwacha(right), at="merge")
+            if net_minor != right:
+                slip = _IN_KWACHA if net_minor * 100 == right else slips.get(net_minor / times, "")
+                says = f"{facts.format(*amounts)} {slip}".rstrip()
+                yield wrong(says, seen=kwacha(round(net_minor)), expected=kwacha(right), at="merge")
         if net.dtype.kind != "i":
             says = "The amounts are right, but not integers: a missing value or a division makes floats of them."
             yield wrong(says, seen=str(net.dtype), expected="int64", at="fillna")
@@ -395,17 +397,17 @@ def _one_sided(one_sided: Callable[..., Any]) -> Iterator[Verdict]:
                 raise
             yield wrong(f"A row without a key stopped your function{line_of(error)}", str(error), str(expected), "key")
             return
-        yield from same(type(keys).__name__, "list", "The function should return a list of keys.", "return", str)
+        yield from unequal(type(keys).__name__, "list", "The function should return a list of keys.", "return", str)
         for key in sorted({key for key in ours + theirs if key}):
             place = "in the ledger" if key in ours else "on the statement"
             often = ", twice," if (ours + theirs).count(key) > 1 else ""
-            told = "reported twice: once is enough" if key in keys else "not reported"
+            outcome = "reported twice: once is enough" if key in keys else "not reported"
             if key not in expected and key in keys:
                 yield wrong(f"Both sides have {key}: compare the keys alone.", str(keys), str(expected), "_merge")
             if key in expected and keys.count(key) != 1:
-                yield wrong(f"{key} is {place} alone{often} and is {told}.", str(keys), str(expected), "_merge")
+                yield wrong(f"{key} is {place} alone{often} and is {outcome}.", str(keys), str(expected), "_merge")
         says = "The keys are not in order, or a row without a key is reported."
-        yield from same(keys, expected, says, "return", str)
+        yield from unequal(keys, expected, says, "return", str)
     yield done("Each key that one side alone has is reported once, however often it occurs.")
 
 
@@ -413,18 +415,18 @@ _SUBJECTS = {"payment_intent": "orders", "charge": "orders", "refund": "orders",
 """Object of an event → the subject under which the strict shop in the notebook files the event."""
 
 
-def _passes_the_exam(examined: Given, Repaired: Given) -> Iterator[Verdict]:  # noqa: N803  a class
+def _passes_the_exam(examined: Answer, Repaired: Answer) -> Iterator[Verdict]:  # noqa: N803  a class
     if not (callable(examined) and callable(Repaired)):
         says = "Repaired should be a class, or a function, that takes a sandbox and returns a shop."
         yield wrong(says, type(Repaired).__name__, "class Repaired(Strict)", "Repaired =")
         return
     shops: list[Any] = []
 
-    def kept(bench: Bench) -> object:
+    def build(bench: Bench) -> object:
         shops.append(Repaired(bench))
         return shops[-1]
 
-    rows = examined(kept).rows
+    rows = examined(build).rows
     if failed := [row for row in rows if row.verdict == "failed"]:
         first = failed[0]
         says = f"The shop fails {len(failed)} of {len(rows)} checks, the first of them: {first.title}. {first.why}"
@@ -439,14 +441,14 @@ def _passes_the_exam(examined: Given, Repaired: Given) -> Iterator[Verdict]:  # 
     for event in shops[-1].receiver.events:
         subject = _SUBJECTS.get(event.type.partition(".")[0], "other")
         says = f"The shop has accepted an event of the type {event.type} and has not filed it under {subject!r}."
-        yield from same(files.get(event.id, "not filed"), subject, says, "files")
+        yield from unequal(files.get(event.id, "not filed"), subject, says, "files")
     says = "The shop has more in its files than the events that it has accepted."
-    yield from same(len(files), len(shops[-1].receiver.events), says, "files", str)
+    yield from unequal(len(files), len(shops[-1].receiver.events), says, "files", str)
     passed = sum(row.verdict == "passed" for row in rows)
     yield done(f"All {passed} examined checks are passed, orders included, and each event is filed.")
 
 
-_WAYS: tuple[tuple[dict[str, object], str, str], ...] = (
+_SETUPS: tuple[tuple[dict[str, object], str, str], ...] = (
     ({}, "mtn", "+260961234567"),
     ({"confirm_response": "accepted"}, "airtel", "+260971234567"),
     ({"confirm_response": "accepted", "prompt_timeout_s": 180}, "zamtel", "+260951234567"),
@@ -455,12 +457,12 @@ _WAYS: tuple[tuple[dict[str, object], str, str], ...] = (
 
 
 def _either_way(bench: Bench, prompt_closes: Callable[..., Any]) -> Iterator[Verdict]:
-    for gaps, operator, phone in _WAYS:
+    for gaps, operator, phone in _SETUPS:
         where = f"With {', '.join(f'{name} = {value}' for name, value in gaps.items()) or 'the defaults'}"
         with fresh(bench, gaps=gaps) as sandbox:
             intent = sandbox.client.payment_intents.create(amount=5)
             try:
-                seen = prompt_closes(sandbox.client, intent.id, phone, operator)
+                returned = prompt_closes(sandbox.client, intent.id, phone, operator)
             except (AttributeError, TypeError) as error:
                 if not gaps or not line_of(error):
                     raise
@@ -469,11 +471,11 @@ def _either_way(bench: Bench, prompt_closes: Callable[..., Any]) -> Iterator[Ver
                 return
             confirms = sum(f"/{intent.id}/confirm " in exchange.request for exchange in sandbox.trace.exchanges)
             says = f"{where}, your code sent {confirms} confirms."
-            yield from same(confirms, 1, says, ".confirm(", brief)
-            rung = " and ".join(number for _, _, number in _WAYS if sandbox.phone(number).waiting)
+            yield from unequal(confirms, 1, says, ".confirm(", brief)
+            rung = " and ".join(number for _, _, number in _SETUPS if sandbox.phone(number).waiting)
             says = f"{where}, the prompt is not on this customer's phone alone."
-            yield from same(rung or "none", phone, says, "phone=", str)
+            yield from unequal(rung or "none", phone, says, "phone=", str)
             closes = sandbox.client.payment_intents.retrieve(intent.id).next_action.ussd_prompt.expires_at
             says = f"{where}, your function did not return the moment at which the prompt closes."
-            yield from same(seen, closes, says, "return", brief)
+            yield from unequal(returned, closes, says, "return", brief)
     yield done("It works whatever the response to the confirm contains, and however long a prompt waits.")

@@ -25,7 +25,7 @@ from workbench.lab.exercises.verdicts import (
     not_yet,
     number_of,
     sale_of,
-    same,
+    unequal,
     wrong,
 )
 
@@ -77,14 +77,14 @@ def _from_the_app(bench: Bench, lily: Sale) -> Iterator[Verdict]:
 def _only_when_paid(bench: Bench, may_leave: Callable[..., Any]) -> Iterator[Verdict]:
     with fresh(bench) as sandbox:
         retrieve = sandbox.client.payment_intents.retrieve
-        for intent_id, what in _one_in_each_state(sandbox):
-            status, seen = retrieve(intent_id).status, may_leave(sandbox.client, intent_id)
+        for intent_id, history in _one_in_each_state(sandbox):
+            status, returned = retrieve(intent_id).status, may_leave(sandbox.client, intent_id)
             says = f"The function changes an intent that is {status}. It should only look."
-            yield from same(retrieve(intent_id).status, status, says, "pay.")
-            says = f"The function returns {brief(repr(seen))} for an intent that is {status}{what}."
+            yield from unequal(retrieve(intent_id).status, status, says, "pay.")
+            says = f"The function returns {brief(repr(returned))} for an intent that is {status}{history}."
             is_paid = status == "succeeded"
             # A function that returns nothing says no.
-            yield from same(seen if is_paid or seen is not None else False, is_paid, says, "status")
+            yield from unequal(returned if is_paid or returned is not None else False, is_paid, says, "status")
     yield done("Only a paid plant leaves the shop.")
 
 
@@ -117,16 +117,16 @@ def _priced_in_ngwee(bench: Bench, order: Callable[..., Any]) -> Iterator[Verdic
             if getattr(intent, "object", None) != "payment_intent":
                 yield wrong("The function should return the intent.", brief(intent), "a PaymentIntent", "return")
             says = f"The function charges {kwacha(int(intent.amount * 100))} for a price of {minor} ngwee."
-            yield from same(int(intent.amount * 100), minor, says, "amount=", kwacha)
+            yield from unequal(int(intent.amount * 100), minor, says, "amount=", kwacha)
             says = f"The amount is right, and the intent of order {number} has another {{}} than before."
-            yield from same(intent.metadata, {"order": number}, says.format("metadata"), "metadata=")
-            yield from same(intent.description, "Orchid", says.format("description"), "description=")
-            made = len([*sandbox.client.payment_intents.each()])
-            yield from same(made, count, "The function has created two intents for one order.", ".create(")
+            yield from unequal(intent.metadata, {"order": number}, says.format("metadata"), "metadata=")
+            yield from unequal(intent.description, "Orchid", says.format("description"), "description=")
+            count_now = len([*sandbox.client.payment_intents.each()])
+            yield from unequal(count_now, count, "The function has created two intents for one order.", ".create(")
     yield done("8735 ngwee are K87.35, and 5 ngwee are K0.05.")
 
 
-_ASKED = {
+_COURSES = {
     "approve": ("The customer approves.", "paid"),
     "declined_by_customer": ("The customer presses cancel.", "failed"),
     "operator_unknown": ("No answer comes, and the money may still move.", "unknown"),
@@ -138,20 +138,21 @@ _ASKED = {
 def _unknown_is_not_failed(bench: Bench, collect: Callable[..., Any]) -> Iterator[Verdict]:
     with fresh(bench) as sandbox:
         pay = sandbox.client
-        for scenario, (what, right) in _ASKED.items():
+        for scenario, (course, right) in _COURSES.items():
             intent = pay.payment_intents.create(amount=Decimal("35.50"), description="Basil")
-            seen = collect(pay, intent.id, number_of(scenario), "mtn")
+            returned = collect(pay, intent.id, number_of(scenario), "mtn")
             status = pay.payment_intents.retrieve(intent.id).status
             if status == "canceled":
-                says = f"{what} The function cancels the payment instead of reporting what it knows."
+                says = f"{course} The function cancels the payment instead of reporting what it knows."
                 yield wrong(says, status, "an open payment", ".cancel(")
             # "failed" is right if the function waited until the attempt had failed; late money may still come.
-            if not (seen == "failed" and status == "requires_payment_method"):
-                says = f"{what} The function returns {brief(repr(seen))} while the intent is {status}."
-                yield from same(seen, right, says, f"return {json.dumps(seen)}" if isinstance(seen, str) else "return")
+            if not (returned == "failed" and status == "requires_payment_method"):
+                says = f"{course} The function returns {brief(repr(returned))} while the intent is {status}."
+                at = f"return {json.dumps(returned)}" if isinstance(returned, str) else "return"
+                yield from unequal(returned, right, says, at)
             prompts = sum(charge.payment_intent == intent.id for charge in pay.charges.each())
-            says = f"{what} The function sends {prompts} prompts: it should ask the customer once."
-            yield from same(prompts, 1, says, ".confirm(")
+            says = f"{course} The function sends {prompts} prompts: it should ask the customer once."
+            yield from unequal(prompts, 1, says, ".confirm(")
     yield done("A wait that times out is reported as unknown, and not as a failure.")
 
 
@@ -168,18 +169,19 @@ def _patience(bench: Bench, sage: Sale) -> Iterator[Verdict]:
         says = "The operator was not down when you tried: begin the outage first, and take a new intent."
         yield wrong(says, ", ".join(sage.codes), f"{_DOWN}, succeeded", "attempt(")
     # A script and a test number fail one customer with the same code, while the operator is up.
-    outages = [outage for outage in bench.operator.outages if outage.provider == failed[-1].provider]
-    met = [outage for outage in outages if outage.covers(failed[-1].created)]
-    if not met:
+    of_operator = [outage for outage in bench.operator.outages if outage.provider == failed[-1].provider]
+    outages = [outage for outage in of_operator if outage.covers(failed[-1].created)]
+    if not outages:
         says = "This attempt failed and the operator was not down: a script or a test number fails one customer alone."
         mend = "With bench.operator.outage, begin the outage first, and take a new intent."
         yield wrong(f"{says} {mend}", "no outage", f"an outage of {_OUTAGE_S} seconds", "phone=")
-    yield from same(int(met[-1].seconds), _OUTAGE_S, "The outage has another length.", "outage(", "{} seconds".format)
+    length_s, says = int(outages[-1].seconds), "The outage has another length."
+    yield from unequal(length_s, _OUTAGE_S, says, "outage(", "{} seconds".format)
     if sage.codes[-1] == _DOWN and sage.intent.status != "canceled":
         says = "The last attempt has met the outage. Let the whole outage pass, and confirm the same intent again."
         yield not_yet(says, f"failed with {_DOWN}: {len(failed)}", "succeeded", "advance(")
     yield from sage.unpaid()
-    if met[-1].covers(sage.attempts[-1].created):
+    if outages[-1].covers(sage.attempts[-1].created):
         says = "The Sage was paid while the outage should have lasted: let time pass, and do not end the outage."
         yield wrong(says, "paid during the outage", "paid after it", "outage(")
     yield done(f"One intent, {len(sage.attempts)} attempts, paid once the operator was back.")
@@ -191,32 +193,32 @@ def _lost_and_found(bench: Bench, rose: Sale) -> Iterator[Verdict]:
 
     yield from rose.unpaid()
     shops = {endpoint.id for endpoint in bench.looking().webhook_endpoints.each() if endpoint.url == bench.receiver_url}
-    told = [
+    deliveries = [
         (row["result"], datetime.fromisoformat(row["at"]))
         for row in bench.trace.for_(rose.intent.id)
         if row["kind"] == "webhook" and row["what"] == "payment_intent.succeeded" and webhook_of(row).endpoint in shops
     ]
-    if not told:
+    if not deliveries:
         yield not_yet("The shop was not told of the Rose: its endpoint has to be there and enabled when it is sold.")
-    has_arrived = [result.startswith("2") for result, _ in told]
+    has_arrived = [result.startswith("2") for result, _ in deliveries]
     is_found, failed = True in has_arrived, [*has_arrived, True].index(True)
     schedule = next(row["value"] for row in bench.gaps if row["name"] == "retry_schedule_s")
-    seen, expected = f"{failed} failed attempts", f"{len(schedule)}"
+    actual, expected = f"{failed} failed attempts", f"{len(schedule)}"
     if not failed:
         says = "The shop was told of the Rose while its database was up. Sell another while it is down."
         yield wrong(says, "the first attempt arrived", f"{expected} failed attempts", "sell(")
-    if not told[0][0].startswith("5"):
+    if not deliveries[0][0].startswith("5"):
         says = "The receiver refused the message, and its handler was not called: leave the secrets as they are."
-        yield wrong(says, told[0][0], "500, attempt 1", "secrets")
+        yield wrong(says, deliveries[0][0], "500, attempt 1", "secrets")
     if failed < len(schedule) and is_found:
         says = "An attempt has reached the shop, before it was a dead letter. Keep the database down."
-        yield wrong(says, seen, expected, "advance(")
+        yield wrong(says, actual, expected, "advance(")
     if failed < len(schedule):
-        yield not_yet("The message is no dead letter yet: let more time pass.", seen, expected, "advance(")
-    took_s = (told[min(failed, len(told) - 1)][1] - told[0][1]).total_seconds()
+        yield not_yet("The message is no dead letter yet: let more time pass.", actual, expected, "advance(")
+    took_s = (deliveries[min(failed, len(deliveries) - 1)][1] - deliveries[0][1]).total_seconds()
     if took_s < sum(schedule) / 2:
         says = "You have replayed the message while the service still retried it. Let time pass, with another Rose."
-        yield wrong(says, f"{seen} in {took_s / 3600:.0f} hours", "about three days", "replay")
+        yield wrong(says, f"{actual} in {took_s / 3600:.0f} hours", "about three days", "replay")
     if not is_found:
         yield not_yet("It is a dead letter. Bring the database back, and have it replayed.")
     yield done("Lost as a dead letter, replayed, and taken by the shop.")
@@ -230,7 +232,7 @@ def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
     if not isinstance(mint, dict) or not {"number", "status", "reason"} <= {*mint} or mint.get("intent") not in known:
         says = "mint is not the order as shop.shown returns it, with its number, intent, status and reason."
         yield wrong(says, brief(mint), "a dict", "mint =")
-    yield from same(mint.get("plant"), "Mint", "mint holds an order of another plant.", "buy(", str)
+    yield from unequal(mint.get("plant"), "Mint", "mint holds an order of another plant.", "buy(", str)
     attempts = charges(bench, payment_intent=mint["intent"])
     if not attempts:
         yield not_yet("The shop has asked nobody for the money of this order.")
@@ -242,12 +244,12 @@ def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
     if attempts[-1].status == "pending":
         yield not_yet("The prompt is still on the customer's phone. Refuse the payment there.")
     came = attempts[-1].failure_code or "paid"
-    yield from same(came, _REFUSED, "The customer did not refuse this payment.", "phone", str)
+    yield from unequal(came, _REFUSED, "The customer did not refuse this payment.", "phone", str)
     if (mint["status"], mint["reason"]) == ("open", ""):
         says = "mint is the order as it was before the shop heard of the refusal. Let the webhook arrive, and read the "
         yield wrong(f"{says}order again.", "no reason", _REFUSED, "mint =")
     says = "This is not what the shop knows of the order."
-    yield from same(f"{mint['status']}, {mint['reason']}", f"open, {_REFUSED}", says, "mint =", str)
+    yield from unequal(f"{mint['status']}, {mint['reason']}", f"open, {_REFUSED}", says, "mint =", str)
     yield done("The customer refused, a webhook told the shop, and the order is open with its reason.")
 
 
@@ -285,46 +287,46 @@ def _scripts() -> Iterator[tuple[tuple[str, ...], int, str]]:
 
 def _lets_go(collect: Callable[..., Any]) -> Iterator[Verdict]:
     for script, expected, fault in _scripts():
-        made: list[str] = []
+        outcomes: list[str] = []
         waits: list[tuple[int, Any]] = []  # after how many attempts, and for how long
 
-        def attempt(made: list[str] = made, script: tuple[str, ...] = script) -> str:
-            if len(made) > _ATTEMPTS:
+        def attempt(outcomes: list[str] = outcomes, script: tuple[str, ...] = script) -> str:
+            if len(outcomes) > _ATTEMPTS:
                 raise Fault("")  # it passes a learner's `except Exception`
-            made.append(script[min(len(made), len(script) - 1)])
-            return made[-1]
+            outcomes.append(script[min(len(outcomes), len(script) - 1)])
+            return outcomes[-1]
 
-        def wait(seconds: object, made: list[str] = made, waits: list[tuple[int, Any]] = waits) -> None:
+        def wait(seconds: object, outcomes: list[str] = outcomes, waits: list[tuple[int, Any]] = waits) -> None:
             if len(waits) > _ATTEMPTS:
                 raise Fault("")
-            waits.append((len(made), seconds))
+            waits.append((len(outcomes), seconds))
 
         returned: object = None
         with suppress(Fault):
             returned = collect(attempt, wait)
-        if len(made) != expected:
-            often = f"more than {_ATTEMPTS}" if len(made) > _ATTEMPTS else str(len(made))
-            says = fault if made else "The function makes no attempt."
-            yield wrong(says, f"{often} attempts", str(expected), "while" if made else "def ")
+        if len(outcomes) != expected:
+            often = f"more than {_ATTEMPTS}" if len(outcomes) > _ATTEMPTS else str(len(outcomes))
+            says = fault if outcomes else "The function makes no attempt."
+            yield wrong(says, f"{often} attempts", str(expected), "while" if outcomes else "def ")
         if [after for after, _ in waits] != [*range(1, expected)]:
             says = "There should be one pause between two attempts, and none before the first or after the last."
             yield wrong(says, f"{len(waits)} calls of wait, {expected} attempts", f"{expected - 1} calls", "wait(")
-        yield from same(returned, made[-1], "The function should return the last outcome.", "return")
+        yield from unequal(returned, outcomes[-1], "The function should return the last outcome.", "return")
         yield from _of_pauses([seconds for _, seconds in waits])
     yield done("One prompt for whoever refused, and five attempts at most while the operator is the reason.")
 
 
 def _of_pauses(waited: list[Any]) -> Iterator[Verdict]:
     """Yields a verdict if the pauses between attempts have wrong lengths."""
-    told = partial(wrong, seen=", ".join(f"{wait_s!r}" for wait_s in waited), at="wait(")
+    wrong_wait = partial(wrong, seen=", ".join(f"{wait_s!r}" for wait_s in waited), at="wait(")
     if not all(isinstance(wait_s, int | float | Decimal) for wait_s in waited):
-        yield told("wait takes a number of seconds.", expected="a number such as 60")
+        yield wrong_wait("wait takes a number of seconds.", expected="a number such as 60")
     if not all(wait_s > 0 for wait_s in waited):
-        yield told("A pause lets no time pass: the next attempt meets the same trouble.", expected="above 0")
+        yield wrong_wait("A pause lets no time pass: the next attempt meets the same trouble.", expected="above 0")
     if any(after < before for before, after in pairwise(waited)):
-        yield told("The pauses get shorter, so the operator gets more requests.", expected="no shorter ones")
+        yield wrong_wait("The pauses get shorter, so the operator gets more requests.", expected="no shorter ones")
     if sum(waited) > _HOUR_S:
-        yield told("The customer waits for more than an hour.", expected=f"{_HOUR_S} seconds in all at most")
+        yield wrong_wait("The customer waits for more than an hour.", expected=f"{_HOUR_S} seconds in all at most")
 
 
 def _of_two_payments(bench: Bench) -> tuple[list[Any], list[Any]]:
@@ -363,14 +365,14 @@ def _remembered(bench: Bench, handle: Callable[..., Any]) -> Iterator[Verdict]:
         says = "ship was called with something other than the order's id."
         yield wrong(says, brief(refused[0]), expected[0], "ship(")
     says = "ship has failed, and the function raised nothing: the service gets a 200 and does not send again."
-    yield from same(came, "ConnectionError", says, "except", str)
+    yield from unequal(came, "ConnectionError", says, "except", str)
     is_up = True
     handle(paid[0], handled, ship)
     if not shipped:
         says = "The event came again after ship had failed, and the function treated it as handled."
         yield wrong(says, "nothing shipped", "1 shipped", "handled.add")
     says = "One event is handled. handled should hold the id of this event, and nothing else."
-    yield from same(", ".join(sorted(map(str, handled))) or "an empty set", paid[0].id, says, "handled", str)
+    yield from unequal(", ".join(sorted(map(str, handled))) or "an empty set", paid[0].id, says, "handled", str)
     for event in (*events, *paid):
         handle(event, handled, ship)
     if shipped != expected:
@@ -398,10 +400,10 @@ def _any_order(next_status: Callable[[str, str], Any]) -> Iterator[Verdict]:
             for event in events:
                 status = next_status(status, event)
             expected = max((_LEADS_TO[event] for event in events), key=steps.index)
-            yield from same(
+            yield from unequal(
                 status, expected, f"The messages came in this order: {', '.join(events)}.", f'"{events[-1]}"'
             )
     for status in steps:
         says = f"An event that your function does not know changed the status of an order that was {status}."
-        yield from same(next_status(status, "charge.blessed"), status, says, "return")
+        yield from unequal(next_status(status, "charge.blessed"), status, says, "return")
     yield done("The status depends on what the messages say, and not on their order or number.")

@@ -28,7 +28,7 @@ class Question:
     """A sentence that explains the result, shown after the run."""
     chosen: str = ""
     """The chosen letter, for the life of this process; empty before."""
-    found: State = State.NOT_YET
+    state: State = State.NOT_YET
     """The verdict on the choice, once `compare` has run."""
     lines: list[Any] = field(default_factory=list)
     """Widgets below the buttons that show the choice, one for each display of the question."""
@@ -56,21 +56,21 @@ class Question:
         options = [(f"{letter}) {text}", letter) for letter, text in self.by_letter.items()]
         # Not radio buttons: JupyterLab takes the arrow keys, so the keyboard would reach only one button.
         choice = ipywidgets.ToggleButtons(options=options, value=self.chosen or None, style={"button_width": "auto"})
-        asked = ipywidgets.HTML(f"<strong>Predict first.</strong> {escape(self.ask)}")
-        told = ipywidgets.HTML(self.verdict())
-        self.lines.append(told)
+        question = ipywidgets.HTML(f"<strong>Predict first.</strong> {escape(self.ask)}")
+        line = ipywidgets.HTML(self.verdict())
+        self.lines.append(line)
 
         def choose(change: Mapping[str, str]) -> None:
-            self.chosen, self.found = change["new"], State.NOT_YET
-            told.value = self.verdict()
+            self.chosen, self.state = change["new"], State.NOT_YET
+            line.value = self.verdict()
 
         choice.observe(choose, "value")
-        box: Widget = ipywidgets.VBox([asked, choice, told])
+        box: Widget = ipywidgets.VBox([question, choice, line])
         return box
 
     def verdict(self) -> str:
         """HTML with the choice in words, also for screen readers, and after the run whether it was right."""
-        says = {State.DONE: f" {self.found.sign} right", State.WRONG: f" {self.found.sign} wrong"}.get(self.found, "")
+        says = {State.DONE: f" {self.state.sign} right", State.WRONG: f" {self.state.sign} wrong"}.get(self.state, "")
         return f'<span role="status">{f"Your choice: {self.chosen}{says}" if self.chosen else ""}</span>'
 
 
@@ -94,14 +94,14 @@ def predict(name: str, letter: str | None = None) -> Question:
     return question
 
 
-def compare(name: str, seen: object) -> None:
+def compare(name: str, result: object) -> None:
     """Prints the choice that the run proves right, the learner's choice, and the reason.
 
-    `seen` is the run's result; its text is compared with the choices. Raises InvalidRequest: no such question.
+    `result` is the run's result; its text is compared with the choices. Raises InvalidRequest: no such question.
     """
     question = _named(name)
     letters = {text: letter for letter, text in question.by_letter.items()}
-    text, chosen = str(seen), question.chosen
+    text, chosen = str(result), question.chosen
     shown = f"{letters.get(text)}) {text}"
     if text not in letters:
         says, state = f"The run shows {text}, which is none of the choices. Has every cell above run?", State.NOT_YET
@@ -113,7 +113,7 @@ def compare(name: str, seen: object) -> None:
         predicted = f"{chosen}) {question.by_letter[chosen]}"
         says, state = f"You predicted {predicted}. It is {shown}. {question.why}", State.WRONG
     tell(says, state=state)
-    question.found = state
+    question.state = state
     for line in question.lines:
         line.value = question.verdict()
 

@@ -64,20 +64,22 @@ class Verdict(NamedTuple):
     expected: str = ""
     """The value that the check expects."""
     at: str = ""
-    """Text at fault, such as `amount=`; the message names the last line of the cell that contains it."""
+    """Part of the faulty line, such as `amount=`; the message quotes the last line of the cell with this part."""
 
 
 not_yet, wrong, done = (partial(Verdict, state) for state in State)
 """Functions from a sentence to a Verdict: what is missing; what is wrong and why; what the check found done."""
 
 
-def same(seen: object, expected: object, says: str, at: str, shown: Callable[[Any], str] = repr) -> Iterator[Verdict]:
-    """Yields a `wrong` verdict with the sentence `says` if the values differ; True and 1 differ.
+def unequal(
+    actual: object, expected: object, says: str, at: str, text: Callable[[Any], str] = repr
+) -> Iterator[Verdict]:
+    """Yields a `wrong` verdict with the sentence `says` if the values or their types differ, as True and 1 do.
 
-    `at` is as in Verdict, and `shown` writes both values as text.
+    `at` is as in Verdict; `text` is a function that writes a value as text.
     """
-    if type(seen) is not type(expected) or seen != expected:
-        yield wrong(says, shown(seen), shown(expected), at)
+    if type(actual) is not type(expected) or actual != expected:
+        yield wrong(says, text(actual), text(expected), at)
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -91,7 +93,7 @@ def brief(value: object) -> str:
 
 
 def fresh(bench: Bench, **options: object) -> Bench:
-    """A new sandbox of the same class with a fixed seed, so that a check leaves the notebook's sandbox unchanged."""
+    """A new Workbench with a fixed seed and `options`, so that a check leaves the notebook's sandbox unchanged."""
     return type(bench)(seed="a try", **options)
 
 
@@ -119,9 +121,10 @@ def charges(bench: Bench, **fields: str) -> "list[Charge]":
 
 
 def best_of(tries: Iterable[Iterator[Verdict]], none_yet: Verdict) -> Iterator[Verdict]:
-    """Yields verdicts in the order in which a reader takes the first: the successful tries, else the last one.
+    """Yields the verdicts on the successful tries or, if none succeeded, on the last; then `none_yet`.
 
-    `tries` come oldest first; the first verdict of each counts. `none_yet` comes last, for a learner without a try.
+    Only the first verdict counts, so `none_yet` is for a learner without a try. `tries` come oldest first, and of each
+    only the first verdict is used.
     """
     verdicts = [next(verdict) for verdict in tries]
     yield from [verdict for verdict in verdicts if verdict.state is State.DONE] or verdicts[-1:]
@@ -152,8 +155,8 @@ class Sale(NamedTuple):
 
     def unpaid(self) -> Iterator[Verdict]:
         """Yields a verdict if the description does not name the plant, or if the customer has not paid yet."""
-        status = self.intent.status
-        yield from same(self.intent.description, self.plant, "The description is written differently.", "description=")
+        status, description = self.intent.status, self.intent.description
+        yield from unequal(description, self.plant, "The description is written differently.", "description=")
         if status == "requires_payment_method" and self.attempts:
             says = f"The last attempt at the {self.plant} has failed with {self.codes[-1]}."
             yield not_yet(f"{says} Confirm the same intent again and pay.", status, "succeeded")
@@ -162,7 +165,7 @@ class Sale(NamedTuple):
             yield not_yet(says, status, "succeeded")
 
     def never_met(self, code: str) -> Iterator[Verdict]:
-        """Yields a verdict if the failure `code`, expected on this intent, was met on another intent for the plant."""
+        """Yields a verdict if the failure `code`, expected on this intent, occurred only on another for the plant."""
         if code not in self.codes and code in [charge.failure_code for charge in self.of_plant]:
             says = f"One intent has failed with {code}, and another was created. One intent should see both attempts."
             yield wrong(says, "two intents", "one intent, confirmed twice", ".create(")
@@ -170,7 +173,7 @@ class Sale(NamedTuple):
 
 _Judge: TypeAlias = Callable[[Bench, Sale], Iterator[Verdict]]
 _sold: "WeakKeyDictionary[Any, dict[str, tuple[set[str], bool]]]" = WeakKeyDictionary()
-"""Bench → plant → the paid intents that the last check saw, and True if several of them were new."""
+"""Bench → plant → the paid intents that the last check saw, and True if several of them were new to it."""
 
 
 def sale_of(plant: str, *, is_sold_once: bool = False) -> Callable[[_Judge], Callable[[Bench], Iterator[Verdict]]]:
@@ -183,15 +186,15 @@ def sale_of(plant: str, *, is_sold_once: bool = False) -> Callable[[_Judge], Cal
 
 
 def _best_sale(judge: _Judge, plant: str, is_sold_once: bool, bench: Bench) -> Iterator[Verdict]:  # noqa: FBT001  by partial
-    intents = [*bench.looking().payment_intents.each()][::-1]
-    found = [intent for intent in intents if str(intent.description).casefold() == plant.casefold()]
+    every_intent = [*bench.looking().payment_intents.each()][::-1]
+    intents = [intent for intent in every_intent if str(intent.description).casefold() == plant.casefold()]
     if is_sold_once:
-        yield from _paid_twice(bench, plant, {intent.id for intent in found if intent.status == "succeeded"})
-    of_plant = {intent.id: charges(bench, payment_intent=intent.id) for intent in found}
+        yield from _paid_twice(bench, plant, {intent.id for intent in intents if intent.status == "succeeded"})
+    of_plant = {intent.id: charges(bench, payment_intent=intent.id) for intent in intents}
     every = [*chain(*of_plant.values())]
-    newest = f"the newest has {intents[-1].description!r}" if intents else "no intent"
+    newest = f"the newest has {every_intent[-1].description!r}" if every_intent else "no intent"
     none_yet = not_yet(f"No intent with the description {plant} is there.", newest, repr(plant), "description=")
-    yield from best_of((judge(bench, Sale(plant, intent, of_plant[intent.id], every)) for intent in found), none_yet)
+    yield from best_of((judge(bench, Sale(plant, intent, of_plant[intent.id], every)) for intent in intents), none_yet)
 
 
 def _paid_twice(bench: Bench, plant: str, paid: set[str]) -> Iterator[Verdict]:
@@ -209,7 +212,7 @@ def _paid_twice(bench: Bench, plant: str, paid: set[str]) -> Iterator[Verdict]:
 def json_of(text: str) -> dict[str, Any]:
     """The JSON object in a text; an empty dict if there is none."""
     try:
-        read = json.loads(text)
+        value = json.loads(text)
     except ValueError:
         return {}
-    return read if isinstance(read, dict) else {}
+    return value if isinstance(value, dict) else {}

@@ -34,7 +34,7 @@ EARLIER: Final = "earlier"
 _LAYOUTS: Final = "workspaces"
 _BROUGHT: Final = "brought.json"
 """The file with name → SHA-256 of each notebook as last copied; a notebook that still has this hash is unchanged."""
-_HERE: Final = Path(__file__).parent
+_FOLDER: Final = Path(__file__).parent
 _ERRORS: Final = 40
 """The lowest level of log messages that are printed."""
 
@@ -43,6 +43,8 @@ Pages = Mapping[str, Callable[[str], tuple[str, Mapping[str, str], bytes]]]
 
 The function raises NotFound: no page has this name.
 """
+FormerNames = Mapping[str, Sequence[str]]
+"""Path of a notebook within the notebooks' folder → names of the files that it replaces."""
 
 
 class Copies(NamedTuple):
@@ -68,40 +70,40 @@ class Copies(NamedTuple):
         return ", ".join(parts)
 
 
-def bring(shipped: Mapping[str, Path], folder: Path, was: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Copies:
-    """Copies the shipped notebooks to their paths within the folder, creating it if necessary.
+def bring(shipped: Mapping[str, Path], folder: Path, former: FormerNames = MappingProxyType({})) -> Copies:
+    """Copies the shipped notebooks (path within the folder → file) into the folder, creating it if necessary.
 
     Writes a missing notebook, and replaces one that is unchanged since it was last copied. Leaves all other files
-    unchanged: to get the original again, delete your copy. `was` is a notebook's path → names of the files that it
-    replaces: changed ones are moved to `earlier`, unchanged ones deleted. The copies have no outputs, so that nobody
-    sees a result before predicting it.
+    unchanged: to get the original again, delete your copy. Files with `former` names are moved to `earlier` if the
+    learner changed them, and deleted if not. The copies have no outputs, so that nobody sees a result before
+    predicting it.
 
     Raises LabRefused: the folder cannot be created or written.
     """
     try:
-        remembered = folder / OURS / _BROUGHT
-        remembered.parent.mkdir(parents=True, exist_ok=True)
-        before = _read(remembered)
-        became: dict[str, list[str]] = {outcome: [] for outcome in Copies._fields}
+        hashes_file = folder / OURS / _BROUGHT
+        hashes_file.parent.mkdir(parents=True, exist_ok=True)
+        before = _read(hashes_file)
+        by_outcome: dict[str, list[str]] = {outcome: [] for outcome in Copies._fields}
         hashes = dict(before)
         for within, source in sorted(shipped.items()):
             content = _to_open(source.read_bytes())
-            became["kept"] += [old for old in was.get(within, ()) if _retire(folder, old, hashes.pop(old, None))]
+            by_outcome["kept"] += [old for old in former.get(within, ()) if _retire(folder, old, hashes.pop(old, None))]
             outcome = _outcome(folder / within, _hash(content), before.get(within))
-            became[outcome].append(within)
+            by_outcome[outcome].append(within)
             if outcome in {"new", "updated"}:
                 (folder / within).parent.mkdir(exist_ok=True)
                 write_whole(folder / within, content)
             if outcome != "theirs":
                 hashes[within] = _hash(content)
-        _renamed_in_layouts(folder, was)
+        _renamed_in_layouts(folder, former)
         if hashes != before:
-            write_whole(remembered, json.dumps(hashes, indent=1, sort_keys=True).encode())
+            write_whole(hashes_file, json.dumps(hashes, indent=1, sort_keys=True).encode())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         hint = "Name another folder: workbench lab FOLDER."
         raise LabRefused(f"The notebooks cannot be written into {folder}: {reason}.", hint=hint) from None
-    return Copies(**{outcome: tuple(names) for outcome, names in became.items()})
+    return Copies(**{outcome: tuple(names) for outcome, names in by_outcome.items()})
 
 
 def _to_open(content: bytes) -> bytes:
@@ -141,17 +143,14 @@ def _retire(folder: Path, name: str, brought: str | None) -> bool:
     return True
 
 
-def _replaced(folder: Path, was: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Name of a notebook of an earlier course that is gone from `folder` → the notebook that replaces it.
-
-    `was` is the path of a notebook → the names of the files that it replaces.
-    """
-    return {old: new for new, names in was.items() for old in names if not (folder / old).exists()}
+def _replaced(folder: Path, former: FormerNames) -> dict[str, str]:
+    """Name of a notebook of an earlier course that is gone from `folder` → the notebook that replaces it."""
+    return {old: new for new, names in former.items() for old in names if not (folder / old).exists()}
 
 
-def _renamed_in_layouts(folder: Path, was: Mapping[str, Sequence[str]]) -> None:
+def _renamed_in_layouts(folder: Path, former: FormerNames) -> None:
     """Renames replaced notebooks in JupyterLab's saved layouts, which would otherwise cause an error at the start."""
-    replaced = _replaced(folder, was)
+    replaced = _replaced(folder, former)
     for layout in (folder / OURS / _LAYOUTS).glob("*"):
         before = layout.read_text("utf-8")
         now = reduce(lambda text, names: text.replace(*names), replaced.items(), before)
@@ -167,10 +166,10 @@ def _outcome(target: Path, shipped: str, brought: str | None) -> str:
     """
     if not os.path.lexists(target):
         return "new"
-    found = _hash(target.read_bytes()) if target.is_file() and not target.is_symlink() else None
-    if found == shipped:
+    current = _hash(target.read_bytes()) if target.is_file() and not target.is_symlink() else None
+    if current == shipped:
         return "same"
-    return "updated" if found and found == brought else "theirs"
+    return "updated" if current and current == brought else "theirs"
 
 
 def _hash(content: bytes) -> str:
@@ -180,10 +179,10 @@ def _hash(content: bytes) -> str:
 def _read(path: Path) -> dict[str, str]:
     """Name → stored hash; empty if the file is missing or malformed: then all notebooks count as the learner's."""
     try:
-        found = json.loads(path.read_bytes())
+        hashes = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError):
         return {}
-    return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
+    return {str(name): str(value) for name, value in hashes.items()} if isinstance(hashes, dict) else {}
 
 
 class _PageHandler(JupyterHandler):
@@ -225,10 +224,10 @@ def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Ca
 
     Raises LabRefused: no notebook is in the folder.
     """
-    found = sorted(folder.glob("*.ipynb"))
-    if not found:
+    notebooks = sorted(folder.glob("*.ipynb"))
+    if not notebooks:
         raise LabRefused(f"There is no notebook in {folder}.")
-    notebook = folder / START if folder / START in found else found[0]
+    notebook = folder / START if folder / START in notebooks else notebooks[0]
     workspaces = folder / OURS / _LAYOUTS
     token = secrets.token_hex(24)
     path = f"/lab/tree/{quote(notebook.name)}"
@@ -272,10 +271,10 @@ def _config(folder: Path, workspaces: Path, base_url: str, *, token: str, path: 
             "log_level": _ERRORS,
             "default_url": path,
             "open_browser": browser,
-            "extra_labextensions_path": [str(_HERE / "extension")],
+            "extra_labextensions_path": [str(_FOLDER / "extension")],
             "workspaces_dir": str(workspaces),
             # A reopened notebook shows its widgets in their last state; otherwise it would show errors.
-            "app_settings_dir": str(_HERE / "settings"),
+            "app_settings_dir": str(_FOLDER / "settings"),
             # JupyterLab asks other machines for nothing: no news, no newer versions, no lists of extensions.
             "news_url": None,
             "check_for_updates_class": "jupyterlab.handlers.announcements.NeverCheckForUpdate",

@@ -20,8 +20,8 @@ from msgspec import Meta, UnsetType
 from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES
 from workbench.domain.gaps import PAGE, Gaps, link_to
-from workbench.domain.webhooks import TOLD_AS
-from workbench.domain.wire.base import PATHS, ListQuery, Schema, Source, View, to_json
+from workbench.domain.webhooks import SENT_AS
+from workbench.domain.wire.base import PATHS, FieldSource, ListQuery, Schema, View, to_json
 from workbench.domain.wire.keys_and_events import API_VERSION, MEDIA_TYPES, CloudEvent, Event, PlantError
 from workbench.domain.wire.payments_and_payouts import PaymentIntent
 from workbench.errors import FieldProblem, RateLimited, ServiceUnavailable, StorageFull
@@ -85,7 +85,7 @@ def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
         "paths": paths,
         "webhooks": {
             event_type: {"post": _described_webhook(happens, event_type, gaps)}
-            for happens, event_type in TOLD_AS[gaps.event_types].items()
+            for happens, event_type in SENT_AS[gaps.event_types].items()
         },
         "components": {
             "securitySchemes": parts()["security"],
@@ -259,7 +259,7 @@ def _error_components(gaps: Gaps) -> Schema:
     }
     members["status"]["enum"] = [int(status) for status in _in_force("refusals", gaps)]
     members["code"]["enum"] = [*CODES]
-    source, shapes, envelope = Source(gap="7"), parts()["errors"], parts()["envelope"]
+    source, shapes, envelope = FieldSource(gap="7"), parts()["errors"], parts()["envelope"]
     if gaps.error_format == "problem":
         problem = _marked({**shapes["Problem"], "properties": members}, source)
         return {"Problem": problem, "FieldProblem": _marked({**shapes["FieldProblem"]}, source)}
@@ -317,7 +317,7 @@ def _example(operation: str, gaps: Gaps) -> Schema:
 def _example_event(happens: str, gaps: Gaps) -> Schema:
     """The event of type `happens` in the seeded run, in the format that the register chooses."""
     shown = examples_of_run()[happens]
-    event = msgspec.convert({**shown, "type": TOLD_AS[gaps.event_types][happens]}, Event)
+    event = msgspec.convert({**shown, "type": SENT_AS[gaps.event_types][happens]}, Event)
     payload: Schema = msgspec.to_builtins(PAYLOADS[gaps.event_payload](event, shown["data"]["object"]["id"]))
     return payload
 
@@ -347,7 +347,9 @@ def _request_components(shapes: Iterable[type[View]], gaps: Gaps) -> dict[str, S
 
 def _response_components(table: list[Operation], gaps: Gaps) -> dict[str, Schema]:
     """The schemas of response and webhook bodies, by name; a field is required unless it can be missing."""
-    of_lists = {_component_of(row.response): Source(gap="" if row.source == "sandbox" else row.gap) for row in table}
+    of_lists = {
+        _component_of(row.response): FieldSource(gap="" if row.source == "sandbox" else row.gap) for row in table
+    }
     components, structs = _components([*(row.response for row in table), *_UNREQUESTED]), _structs()
     for name, schema in components.items():
         struct = structs.get(name)
@@ -405,7 +407,7 @@ def _component_of(shape: object) -> str:
     return _component(schema["$ref"])
 
 
-def _marked(schema: Schema, source: Source) -> Schema:
+def _marked(schema: Schema, source: FieldSource) -> Schema:
     """Marks each field of a component, in place, as documented or open; returns the component."""
     schema["properties"] = {
         field: described | (_documented(source.section) if field in source.shows else _open_in(source.gap))

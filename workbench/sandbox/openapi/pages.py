@@ -130,7 +130,7 @@ def guide(request: Request, choices: InForce) -> Response:
     Raises NotFound: there is no such page.
     """
     name = request.path_params.get("name") or _INDEX
-    if name not in resources.guide():
+    if name not in resources.guide_paths():
         raise NotFound(f"There is no page {name[:60]!r}; /docs/guide lists them.", code="path_not_found")
     return _html_page("guide.html", document=rendered(markdown(name), _served))
 
@@ -179,12 +179,12 @@ PAGES: Final[Mapping[str, Page]] = {
 
 def names() -> tuple[str, ...]:
     """The names of the pages of the documentation: the index first, the interface last."""
-    return (*sorted(resources.guide(), key=lambda name: (name != _INDEX, name)), "interface")
+    return (*sorted(resources.guide_paths(), key=lambda name: (name != _INDEX, name)), "interface")
 
 
 def markdown(name: str) -> str:
     """A page of the documentation in Markdown; for the page of the interface, with the register at its defaults."""
-    return _interface(Gaps()) if name == "interface" else resources.guide()[name].read_text("utf-8")
+    return _interface(Gaps()) if name == "interface" else resources.guide_paths()[name].read_text("utf-8")
 
 
 def alone(name: str, *, linked: bool) -> str:

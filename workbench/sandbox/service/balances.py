@@ -11,7 +11,7 @@ from workbench.domain.ids import reference
 from workbench.domain.ledger import LATE, SETTLED_AS, SUSPENSE, WAITING, AccountKind, JournalEntry
 from workbench.domain.moments import day_start_ms, rfc3339
 from workbench.domain.money import OFFERED, ZMW, Money, currency_named, money_from_major
-from workbench.domain.payments import PAYOUT_TRANSITIONS, Charge, Payout, next_state
+from workbench.domain.payments import PAYOUT_TRANSITIONS, StoredCharge, StoredPayout, next_state
 from workbench.domain.phones import EVERY_OPERATOR, mask_phone
 from workbench.domain.wire import payments_and_payouts as wire
 from workbench.domain.wire.base import Rows
@@ -129,7 +129,7 @@ def _clear_currency(tx: Transaction, currency: str) -> bool:
 PAYOUT_RETURN = "payout_returned"
 
 
-def _payout_view(_: Transaction, stored: Payout) -> wire.Payout:
+def _payout_view(_: Transaction, stored: StoredPayout) -> wire.Payout:
     return view_of(wire.Payout, stored, amount=stored.money.major)
 
 
@@ -151,7 +151,7 @@ def create_payout(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> w
     if money.amount_minor > available:
         message = f"{money} is more than the {Money(max(0, available), money.currency)} that is available."
         raise StateConflict(message, code="balance_insufficient", param="amount", hint=_AVAILABLE[tx.gaps.clearing])
-    scenario = caller.scenario if caller.scenario in scenarios.OF_PAYOUTS else None
+    scenario = caller.scenario if caller.scenario in scenarios.PAYOUT_SCENARIOS else None
     return _request_payout(tx, caller, money, destination=body.destination, scenario=scenario, metadata=body.metadata)
 
 
@@ -218,7 +218,7 @@ def return_payout(tx: Transaction, payout_id: str) -> None:
         expect_clearing(tx)
 
 
-def returned_payout(tx: Transaction, payout_id: str) -> Payout:
+def returned_payout(tx: Transaction, payout_id: str) -> StoredPayout:
     """Marks a paid payout as returned and emits its event; returns the payout as it was before.
 
     A return by the bank that is scheduled for later then does nothing. Raises StateConflict: the payout is not paid.
@@ -231,12 +231,14 @@ def returned_payout(tx: Transaction, payout_id: str) -> Payout:
     return payout
 
 
-def _move_payout(tx: Transaction, payout: Payout, event: str, event_type: str, code: str | None) -> None:
+def _move_payout(tx: Transaction, payout: StoredPayout, event: str, event_type: str, code: str | None) -> None:
     moved = tx.payouts.put(payout, status=next_state(PAYOUT_TRANSITIONS, payout.status, event), failure_code=code)
     emit(tx, BY_ITSELF, payout.account, event_type, _payout_view(tx, moved), before={"status": payout.status})
 
 
-def _post_payout(tx: Transaction, payout: Payout, recipe: str, description: str, known_as: str | None = None) -> None:
+def _post_payout(
+    tx: Transaction, payout: StoredPayout, recipe: str, description: str, known_as: str | None = None
+) -> None:
     amounts, parties = {"gross": payout.amount_minor}, {"merchant": payout.account}
     tx.book(recipe, amounts, payout.currency, description, payment=payout.id, reference=known_as, **parties)
 
@@ -250,7 +252,7 @@ class Late(NamedTuple):
     """Late money: the entry that booked it, the attempt that it paid, and the entry that settled it; None if open."""
 
     entry: JournalEntry
-    charge: Charge
+    charge: StoredCharge
     settled: JournalEntry | None
 
     @property
@@ -327,7 +329,7 @@ def emit_settled(tx: Transaction, entry: JournalEntry) -> None:
         emit(tx, BY_ITSELF, late.charge.account, f"suspense.{late.status}", late.view, before={"status": WAITING})
 
 
-def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
+def charge_of(tx: Transaction, entry: JournalEntry) -> StoredCharge | None:
     """The attempt that an entry about a payment concerns, or None.
 
     If an intent has several attempts, the entry's reference identifies the attempt; otherwise it is the paid one.

@@ -229,8 +229,8 @@ def _settled_entry(tx: Transaction, body: wire.Settle, row: ledger.Settlement, o
     if body.entry is None:
         raise InvalidRequest("entry is required: the entry to settle.", code="parameter_missing", param="entry")
     entry = _find_entry(tx, body.entry)
-    if row.of is not None and entry.kind not in row.of:
-        message = f"{entry.id} is of the kind {entry.kind}; {body.recipe} settles {' or '.join(row.of)}."
+    if row.entry_kinds is not None and entry.kind not in row.entry_kinds:
+        message = f"{entry.id} is of the kind {entry.kind}; {body.recipe} settles {' or '.join(row.entry_kinds)}."
         raise StateConflict(message, code="entry_unsuitable", param="entry", current=entry.kind)
     _check_open(tx, entry, body)
     undoes, repeats = body.recipe == _REVERSED, body.recipe == _REPOSTED

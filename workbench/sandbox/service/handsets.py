@@ -7,7 +7,7 @@ from workbench.domain import scenarios, ussd
 from workbench.domain.ids import reference
 from workbench.domain.ledger import DEBIT
 from workbench.domain.moments import rfc3339
-from workbench.domain.payments import PENDING, SUCCEEDED, Charge
+from workbench.domain.payments import PENDING, SUCCEEDED, StoredCharge
 from workbench.domain.phones import OFFERED, Msisdn, operator_named, operator_of
 from workbench.domain.ussd import Receipt, UssdSession
 from workbench.domain.wire import payments_and_payouts
@@ -35,7 +35,7 @@ def list_phones(tx: Transaction, caller: Caller, *, query: wire.PhonesQuery) -> 
     The handset of `payment`, if named, comes first.
     """
     payment = tx.payments.first(id=query.payment, account=caller.account) if query.payment else None
-    waiting = tx.sessions.page(_LATEST, ended_seq=None, screen=ussd.OPEN)
+    waiting = tx.sessions.page(_LATEST, ended_seq=None, screen=ussd.OPEN_SCREENS)
     latest = tx.sessions.page(_LATEST)
     phones = dict.fromkeys(shown.phone for shown in (payment, *waiting, *latest) if shown and shown.phone)
     numbers = [Msisdn(phone, operator_of(phone)) for phone in phones][:20]
@@ -66,7 +66,7 @@ def _pressed(
     """
     number = read_phone(tx.gaps, phone)
     sessions = _sessions(tx, number)
-    session = next((candidate for candidate in sessions if candidate.screen in ussd.OPEN), None)
+    session = next((candidate for candidate in sessions if candidate.screen in ussd.OPEN_SCREENS), None)
     if session is None:
         message = "No prompt waits for an answer on this handset."
         raise StateConflict(message, code="no_prompt", param="phone", current="idle")
@@ -91,7 +91,7 @@ def _handset(number: Msisdn, sessions: Sequence[UssdSession]) -> wire.Handset:
 
     Without sessions the handset is idle.
     """
-    prompts = [prompt for prompt in sessions if prompt.screen in ussd.OPEN]
+    prompts = [prompt for prompt in sessions if prompt.screen in ussd.OPEN_SCREENS]
     waiting = prompts[0] if prompts else None
     session = waiting or next(iter(sessions), None)
     return wire.Handset(
@@ -122,7 +122,7 @@ def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> Rows[wire.M
     return Rows([_text_message(receipt) for receipt in sorted(receipts, key=lambda receipt: receipt.seq)])
 
 
-def _returns(tx: Transaction, session: UssdSession, charge: Charge, known_as: str) -> Iterator[Receipt]:
+def _returns(tx: Transaction, session: UssdSession, charge: StoredCharge, known_as: str) -> Iterator[Receipt]:
     """Yields receipts for money of one attempt that was returned to the wallet: refunds, and late money.
 
     `known_as` is the operator's reference of the attempt, which distinguishes its late money from that of other

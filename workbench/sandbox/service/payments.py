@@ -12,7 +12,14 @@ from workbench.domain.gaps import Gaps
 from workbench.domain.ids import reference
 from workbench.domain.ledger import JournalEntry
 from workbench.domain.money import ISO_4217, Money, major, money_from_major
-from workbench.domain.payments import MOBILE_MONEY, REFUND_TRANSITIONS, Charge, PaymentIntent, Refund, next_state
+from workbench.domain.payments import (
+    MOBILE_MONEY,
+    REFUND_TRANSITIONS,
+    StoredCharge,
+    StoredIntent,
+    StoredRefund,
+    next_state,
+)
 from workbench.domain.phones import EVERY_OPERATOR, Msisdn, Operator, e164_of, mask_phone, operator_named, operator_of
 from workbench.domain.scenarios import SCENARIOS
 from workbench.domain.ussd import UssdSession
@@ -35,12 +42,12 @@ _WHY_NOT = {
 }
 
 
-def _open_prompt(tx: Transaction, intent: PaymentIntent) -> UssdSession | None:
+def _open_prompt(tx: Transaction, intent: StoredIntent) -> UssdSession | None:
     return tx.sessions.first(charge=intent.latest_charge) if intent.status == payments.REQUIRES_ACTION else None
 
 
 def _intent_view(
-    tx: Transaction, intent: PaymentIntent, prompt: UssdSession | None = None, late: Sequence[Late] = ()
+    tx: Transaction, intent: StoredIntent, prompt: UssdSession | None = None, late: Sequence[Late] = ()
 ) -> wire.PaymentIntent:
     """The view of an intent; `prompt` is its open prompt, `late` its late money."""
     if tx.gaps.intent_fields == "minimal":
@@ -76,7 +83,7 @@ def _intent_view(
     )
 
 
-def charge_view(tx: Transaction, stored: Charge, late: Sequence[Late] = ()) -> wire.Charge:
+def charge_view(tx: Transaction, stored: StoredCharge, late: Sequence[Late] = ()) -> wire.Charge:
     """The view of a charge; of the late money in `late`, it shows only this charge's."""
     moved, code = stored.channel if tx.gaps.channel_and_provider == "equal" else stored.provider, stored.failure_code
     return wire.Charge(
@@ -118,14 +125,14 @@ def _late_money(tx: Transaction, payment: str) -> list[Late]:
     return balances.late_money_of(tx, payment) if tx.journal.came_late else []
 
 
-INTENTS: Resource[PaymentIntent, wire.PaymentIntent] = Resource(
+INTENTS: Resource[StoredIntent, wire.PaymentIntent] = Resource(
     "payment intent",
     "/v1/payment_intents",
     attrgetter("intents"),
     lambda tx, intent: _intent_view(tx, intent, _open_prompt(tx, intent), _late_money(tx, intent.id)),
     code="intent_not_found",
 )
-CHARGES: Resource[Charge, wire.Charge] = Resource(
+CHARGES: Resource[StoredCharge, wire.Charge] = Resource(
     "charge",
     "/v1/charges",
     attrgetter("charges"),
@@ -198,7 +205,7 @@ def retrieve_intent(
     return INTENTS.view(tx, intent)
 
 
-def _check_client_secret(tx: Transaction, caller: Caller, intent: PaymentIntent, sent: str | None) -> None:
+def _check_client_secret(tx: Transaction, caller: Caller, intent: StoredIntent, sent: str | None) -> None:
     if caller.kind == "publishable" and tx.gaps.publishable_key == "nothing":
         raise PermissionDenied("A publishable key may do nothing here; use the secret key on your server.")
     if sent is None and caller.kind == "publishable":
@@ -208,7 +215,7 @@ def _check_client_secret(tx: Transaction, caller: Caller, intent: PaymentIntent,
         raise PermissionDenied("client_secret is of another intent.", code="client_secret_wrong", param="client_secret")
 
 
-def _checked_status(tx: Transaction, intent: PaymentIntent, event: str) -> str:
+def _checked_status(tx: Transaction, intent: StoredIntent, event: str) -> str:
     status = tx.intent_transitions.get((intent.status, event))
     if status is None:
         raise StateConflict(
@@ -232,7 +239,7 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
         has_all = body.reference is not None or tx.gaps.required_fields != "with_reference"
         every.check(has_all, "reference is required.", code="parameter_missing", param="reference")
     warnings = service.warnings_of(tx.gaps, asked, phone, "channel")
-    before_minor = tx.latest_amounts(caller.account, money.currency, payments.USUAL_OF)
+    before_minor = tx.latest_amounts(caller.account, money.currency, payments.COMPARED_CHARGES)
     warnings += service.amount_warning(tx.gaps, money, before_minor)
     columns = {"reference": body.reference, "metadata": body.metadata, "warnings": warnings}
     charge, session = _begin(tx, caller, asked, phone, money, body.reference, **columns)
@@ -252,7 +259,7 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
 
 def _begin(
     tx: Transaction, caller: Caller, asked: Operator, phone: Msisdn, money: Money, words: str | None, **columns: object
-) -> tuple[Charge, UssdSession]:
+) -> tuple[StoredCharge, UssdSession]:
     """Begins an attempt: stores the charge, holds its amount, sends the prompt, and schedules the prompt's time-out.
 
     `asked` is the operator that the merchant named. The prompt shows `words`; None for no text. `columns` has further
@@ -287,11 +294,11 @@ def _begin(
     return charge, session
 
 
-def _hold(tx: Transaction, charge: Charge, change: str) -> None:
+def _hold(tx: Transaction, charge: StoredCharge, change: str) -> None:
     tx.holds.create(charge=charge.id, change=change, amount_minor=charge.amount_minor)
 
 
-def _scenario_for(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn) -> str:
+def _scenario_for(tx: Transaction, caller: Caller, charge: StoredCharge, phone: Msisdn) -> str:
     if caller.scenario in scenarios.ASKABLE:
         return caller.scenario
     if tx.gaps.failure_triggers == "header":
@@ -310,7 +317,7 @@ def _scenario_for(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn
     return scenarios.scenario_on(ending, attempt=_number_of(tx, charge), since_first_ms=since_first_ms)
 
 
-def _number_of(tx: Transaction, charge: Charge) -> int:
+def _number_of(tx: Transaction, charge: StoredCharge) -> int:
     """The number of an attempt at its intent; for a direct charge, among the charges with this phone and reference.
 
     Attempts at intents that end with their first attempt are counted together, by phone and description.
@@ -361,7 +368,7 @@ def act(tx: Transaction, cause: Cause, session: UssdSession) -> None:
         press(tx, cause, session, "reject")
         return
     for pressed in SCENARIOS[session.scenario].presses:
-        if session.screen not in ussd.OPEN:
+        if session.screen not in ussd.OPEN_SCREENS:
             return
         does_cancel = pressed == scenarios.CANCEL
         session = press(tx, cause, session, "cancel") if does_cancel else enter_pin(tx, cause, session, pressed)
@@ -388,7 +395,7 @@ def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, sh
     refused = given == "right_pin_refused" and scenario.refusal
     session = ussd.after(session, given, reason=payments.FAILURES[refused] if refused else None)
     _show(tx, session, shown or given)
-    if session.screen in (*ussd.OPEN, ussd.IGNORED):
+    if session.screen in (*ussd.OPEN_SCREENS, ussd.IGNORED):
         return tx.sessions.put(session)
     session = tx.sessions.put(session, ended_seq=tx.next_seq())
     tx.unschedule(session.id)
@@ -408,12 +415,12 @@ def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, sh
 
 
 def _show(tx: Transaction, session: UssdSession, pressed: str | None) -> None:
-    if session.screen not in ussd.HIDDEN:
+    if session.screen not in ussd.HIDDEN_SCREENS:
         words, shown_on = ussd.screen_text(session), {"charge": session.charge, "phone": session.phone}
         tx.screens.create(session=session.id, pressed=pressed, words=words, **shown_on)
 
 
-def secure_funds(tx: Transaction, cause: Cause, charge: Charge, *, moved_ms: int | None = None) -> None:
+def secure_funds(tx: Transaction, cause: Cause, charge: StoredCharge, *, moved_ms: int | None = None) -> None:
     """Posts the money of a pending charge that the operator has confirmed, moved at `moved_ms` (None: now).
 
     A second confirmation changes nothing.
@@ -426,7 +433,7 @@ def secure_funds(tx: Transaction, cause: Cause, charge: Charge, *, moved_ms: int
     _move_intent_of(tx, cause, charge, "funds_secured", "payment_intent.succeeded")
 
 
-def _fail(tx: Transaction, cause: Cause, charge: Charge, code: str) -> None:
+def _fail(tx: Transaction, cause: Cause, charge: StoredCharge, code: str) -> None:
     """Fails an attempt with the failure `code`, and changes its intent's status; a canceled intent stays canceled."""
     _hold(tx, charge, "ended")
     ended = "prompt_expired" if code == scenarios.TIMEOUT else "attempt_failed"
@@ -461,7 +468,7 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
         emit(tx, BY_ITSELF, charge.account, "payment_intent.late_success", shown)
 
 
-def _pay_late(tx: Transaction, charge: Charge, intent: PaymentIntent | None) -> None:
+def _pay_late(tx: Transaction, charge: StoredCharge, intent: StoredIntent | None) -> None:
     """Marks a failed attempt as paid by its late money, and withdraws another open prompt of the same intent."""
     warnings = (*charge.warnings, "The money came after its prompt had expired.")
     if intent and (other := _open_prompt(tx, intent)):
@@ -476,14 +483,14 @@ def _pay_late(tx: Transaction, charge: Charge, intent: PaymentIntent | None) -> 
         _change_intent(tx, BY_ITSELF, intent, event_type, status=status, failure_code=None, **paid_by)
 
 
-def _intent_of(tx: Transaction, charge: Charge) -> PaymentIntent | None:
+def _intent_of(tx: Transaction, charge: StoredCharge) -> StoredIntent | None:
     return tx.intents[charge.payment_intent] if charge.payment_intent else None
 
 
 def _change_intent(
     tx: Transaction,
     cause: Cause,
-    intent: PaymentIntent,
+    intent: StoredIntent,
     event_type: str,
     late: Sequence[Late] | None = None,
     prompt: UssdSession | None = None,
@@ -500,7 +507,7 @@ def _change_intent(
 
 
 def _move_intent_of(
-    tx: Transaction, cause: Cause, charge: Charge, event: str, event_type: str, *, failure_code: str | None = None
+    tx: Transaction, cause: Cause, charge: StoredCharge, event: str, event_type: str, *, failure_code: str | None = None
 ) -> None:
     if intent := _intent_of(tx, charge):
         status = next_state(tx.intent_transitions, intent.status, event)
@@ -508,7 +515,7 @@ def _move_intent_of(
 
 
 def _move_charge(
-    tx: Transaction, cause: Cause, charge: Charge, event: str, event_type: str, **changes: str | tuple[str, ...]
+    tx: Transaction, cause: Cause, charge: StoredCharge, event: str, event_type: str, **changes: str | tuple[str, ...]
 ) -> None:
     before = charge.status
     status = next_state(tx.charge_transitions, before, event)
@@ -517,7 +524,12 @@ def _move_charge(
 
 
 def post(
-    tx: Transaction, charge: Charge, recipe: str, amounts: dict[str, int], description: str, known_as: str | None = None
+    tx: Transaction,
+    charge: StoredCharge,
+    recipe: str,
+    amounts: dict[str, int],
+    description: str,
+    known_as: str | None = None,
 ) -> JournalEntry:
     """Appends an entry about a charge to the ledger, by a recipe; `amounts` is name in the recipe → minor units.
 
@@ -527,7 +539,7 @@ def post(
     return tx.book(recipe, amounts, charge.currency, description, payment=payment, reference=known_as, **parties)
 
 
-def _post_secured(tx: Transaction, charge: Charge, moved_ms: int) -> None:
+def _post_secured(tx: Transaction, charge: StoredCharge, moved_ms: int) -> None:
     """Posts the money of an attempt, moved at `moved_ms` (milliseconds since 1970), to its merchant, less the fees."""
     fees = payments.fees_of(charge.amount_minor, tx.gaps, charge.currency)
     amounts = {
@@ -544,7 +556,7 @@ def _post_secured(tx: Transaction, charge: Charge, moved_ms: int) -> None:
 REFUND_SENT = "refund_sent"
 
 
-def _refund_view(tx: Transaction, stored: Refund) -> wire.Refund:
+def _refund_view(tx: Transaction, stored: StoredRefund) -> wire.Refund:
     """The view of a refund; its amount is in the unit of the intent or charge that the request named."""
     if stored.of_intent:
         return view_of(wire.Refund, stored, amount=stored.money.major)
@@ -579,7 +591,7 @@ def create_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> w
         currency=charge.currency,
         entry=entry.id,
         reason=body.reason,
-        scenario=caller.scenario if caller.scenario in scenarios.OF_REFUNDS else None,
+        scenario=caller.scenario if caller.scenario in scenarios.REFUND_FAILURES else None,
         metadata=body.metadata,
     )
     tx.charges.put(charge, refunded_minor=charge.refunded_minor + amount_minor)
@@ -607,7 +619,7 @@ def send_refund(tx: Transaction, refund_id: str) -> None:
     emit(tx, BY_ITSELF, charge.account, "charge.refunded", charge_view(tx, charge))
 
 
-def _fail_refund(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
+def _fail_refund(tx: Transaction, refund: StoredRefund, charge: StoredCharge, code: str) -> None:
     asked, words = tx.journal[refund.entry], f"{refund.money} could not be sent back"
     if tx.journal.reversal_of(asked.id) is None:  # somebody may have reversed it through `/sandbox`
         mirror = ledger.mirrored(asked.postings)
@@ -622,12 +634,12 @@ def _fail_refund(tx: Transaction, refund: Refund, charge: Charge, code: str) -> 
     balances.expect_clearing(tx)
 
 
-def _move_refund(tx: Transaction, refund: Refund, event: str, event_type: str, code: str | None = None) -> None:
+def _move_refund(tx: Transaction, refund: StoredRefund, event: str, event_type: str, code: str | None = None) -> None:
     moved = tx.refunds.put(refund, status=next_state(REFUND_TRANSITIONS, refund.status, event), failure_code=code)
     emit(tx, BY_ITSELF, refund.account, event_type, _refund_view(tx, moved), before={"status": refund.status})
 
 
-def _charge_to_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Charge:
+def _charge_to_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> StoredCharge:
     if (body.charge is None) == (body.payment_intent is None):
         raise InvalidRequest("Send either charge or payment_intent.", code="parameter_missing", param="charge")
     if body.charge is not None:
@@ -639,7 +651,7 @@ def _charge_to_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) 
     return tx.charges[intent.latest_charge]
 
 
-def _amount_to_refund(tx: Transaction, charge: Charge, body: wire.CreateRefund) -> int:
+def _amount_to_refund(tx: Transaction, charge: StoredCharge, body: wire.CreateRefund) -> int:
     """The minor units to refund: the body's amount, in the unit of its intent or charge; by default all that is left.
 
     Raises StateConflict: nothing is left. Raises InvalidRequest: not an amount, or more than is left.
@@ -661,7 +673,7 @@ def _amount_to_refund(tx: Transaction, charge: Charge, body: wire.CreateRefund) 
     return money.amount_minor
 
 
-def _fee_returned(tx: Transaction, charge: Charge, amount_minor: int) -> int:
+def _fee_returned(tx: Transaction, charge: StoredCharge, amount_minor: int) -> int:
     """The fee to return with a refund of `amount_minor`, less what earlier refunds returned, in minor units."""
     secured = next(tx.journal.of_payment(charge.payment_intent or charge.id, ("funds_secured",)))
     stand = [refund for refund in tx.refunds.all(charge=charge.id) if refund.status != payments.FAILED]
@@ -677,7 +689,7 @@ def _fee_in(entry: JournalEntry) -> int:
     return sum(posting.amount_minor for posting in entry.postings if posting.code == ledger.MERCHANT_FEE.code)
 
 
-def top_up(tx: Transaction, charge: Charge, amount_minor: int, seq: int) -> None:
+def top_up(tx: Transaction, charge: StoredCharge, amount_minor: int, seq: int) -> None:
     """Provides an operator's float with the money to pay out `amount_minor`.
 
     First, a sweep that is on its way to the bank is called back; the bank pays in the rest. `seq` is that of the refund

@@ -15,7 +15,7 @@ from msgspec import UNSET, Raw
 from workbench.domain import webhooks
 from workbench.domain.moments import milliseconds_in, rfc3339
 from workbench.domain.signatures import SCHEMES, headers_for, id_in
-from workbench.domain.webhooks import Delivery, Endpoint, StoredEvent
+from workbench.domain.webhooks import Endpoint, StoredDelivery, StoredEvent
 from workbench.domain.wire import keys_and_events as wire
 from workbench.domain.wire.base import List, Rows, to_json
 from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund, Suspense
@@ -50,7 +50,7 @@ def emit(
     `before` has the values of changed fields before the change. The event goes to every endpoint of the account whose
     filters take its type, so it must not contain a client secret.
     """
-    event_type = webhooks.TOLD_AS[tx.gaps.event_types].get(happens)
+    event_type = webhooks.SENT_AS[tx.gaps.event_types].get(happens)
     if event_type is None:
         return shown
     data: object = shown
@@ -101,15 +101,15 @@ PAYLOADS: Final[Mapping[str, Callable[[wire.Event, str], object]]] = {
 """Value of the register's `event_payload` → a function from an event and its object's id to the body of a message."""
 
 
-def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Delivery:
+def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> StoredDelivery:
     """Schedules the delivery of an event to an endpoint: now, or later by the register or by the endpoint's fault."""
     is_swapped = webhooks.OUT_OF_ORDER in endpoint.faults and tx.count_up(f"to {endpoint.id}") % 2
-    is_swapped = is_swapped or (tx.gaps.ordering == webhooks.OUT_OF_ORDER and event.type.endswith(webhooks.ON_THE_WAY))
+    is_swapped = is_swapped or (tx.gaps.ordering == webhooks.OUT_OF_ORDER and event.type.endswith(webhooks.UNDECIDED))
     late_ms = LATE_MS if tx.gaps.lateness == "thirty_seconds" else 0
     return tx.deliver(event, endpoint, in_ms=late_ms + (HELD_BACK_MS if is_swapped else 0))
 
 
-def _after_end(tx: Transaction, delivery: Delivery) -> None:
+def _after_end(tx: Transaction, delivery: StoredDelivery) -> None:
     """For a delivery that has ended: schedules the drop of a dead letter, and makes the next waiting delivery due."""
     if tx.gaps.dead_letter == "dropped" and delivery.status == webhooks.DEAD_LETTER:
         tx.schedule(DROP, delivery.id, in_ms=KEPT_MS)
@@ -120,7 +120,7 @@ def _after_end(tx: Transaction, delivery: Delivery) -> None:
             tx.jobs.put(job, due_ms=tx.now_ms)
 
 
-def _held_until_ms(tx: Transaction, delivery: Delivery) -> int | None:
+def _held_until_ms(tx: Transaction, delivery: StoredDelivery) -> int | None:
     """The due moment, in milliseconds since 1970, of an earlier delivery that this one must wait for; else None.
 
     That is a delivery for the same object and endpoint.
@@ -133,8 +133,8 @@ def _held_until_ms(tx: Transaction, delivery: Delivery) -> int | None:
 
 
 def _pending_beside(
-    tx: Transaction, delivery: Delivery, *, older_than: int | None = None, newer_than: int | None = None
-) -> Delivery | None:
+    tx: Transaction, delivery: StoredDelivery, *, older_than: int | None = None, newer_than: int | None = None
+) -> StoredDelivery | None:
     """The pending delivery for the same object and endpoint with the highest `seq` below `older_than`, or None.
 
     With `newer_than` alone, the one with the lowest `seq` above `newer_than`; with neither, the one with the highest
@@ -173,7 +173,7 @@ class Sending(NamedTuple):
     """The message of an attempt and its receiver, read in the transaction that begins the attempt."""
 
     job: Job
-    delivery: Delivery
+    delivery: StoredDelivery
     url: str
     headers: dict[str, str]
     body: bytes
@@ -290,7 +290,7 @@ def _endpoint_view(tx: Transaction, stored: Endpoint, *, secret: bool = False) -
     )
 
 
-def _delivery_view(tx: Transaction, stored: Delivery) -> wire.Delivery:
+def _delivery_view(tx: Transaction, stored: StoredDelivery) -> wire.Delivery:
     next_job = tx.jobs.first(order="due_ms", ref=stored.id, kind=DELIVER)
     attempts = tx.attempts.all(delivery=stored.id)
     return view_of(
@@ -391,11 +391,11 @@ def replay_dead_letters(tx: Transaction, caller: Caller) -> List[wire.Delivery]:
     return _sent_again(tx, "/v1/dead_letters/replay", [_send_again(tx, delivery) for delivery in again])
 
 
-def _sent_again(tx: Transaction, url: str, deliveries: list[Delivery]) -> List[wire.Delivery]:
+def _sent_again(tx: Transaction, url: str, deliveries: list[StoredDelivery]) -> List[wire.Delivery]:
     return List(url=url, has_more=False, data=[_delivery_view(tx, delivery) for delivery in deliveries])
 
 
-def _send_again(tx: Transaction, delivery: Delivery) -> Delivery:
+def _send_again(tx: Transaction, delivery: StoredDelivery) -> StoredDelivery:
     """Makes a delivery due now, starts its retry schedule again, and returns it.
 
     If the register's `replay` is `new_id`, instead makes and returns a new delivery of a copy of the event; the earlier
@@ -423,7 +423,7 @@ def _copied(tx: Transaction, stored: StoredEvent) -> StoredEvent:
     return tx.events.add(copy)
 
 
-def _was_replayed_as_copy(tx: Transaction, delivery: Delivery) -> bool:
+def _was_replayed_as_copy(tx: Transaction, delivery: StoredDelivery) -> bool:
     """True if a dead letter was replaced by the delivery of a copy of its event under a new id."""
     copies = takewhile(lambda copy: copy[1] is not None, _copies(tx, delivery.event))
     return any(tx.deliveries.first(event=copy_id, endpoint=delivery.endpoint) for copy_id, _ in copies)

@@ -421,18 +421,18 @@ class Transaction:
         self.accounts = Table(self, "account", rows.StoredAccount, few=True)
         self.api_keys = Table(self, "api_key", rows.StoredKey, "key", few=True)
         self.tokens = Table(self, "token", rows.TokenPair, "tok")
-        self.intents = Table(self, "payment_intent", payments.PaymentIntent, "pi")
+        self.intents = Table(self, "payment_intent", payments.StoredIntent, "pi")
         self.payments = Table(self, "payment", rows.StoredPayment)
         """A view for searches; writes go to intents and charges, so no row of the view is remembered."""
-        self.charges = Table(self, "charge", payments.Charge, "ch")
-        self.refunds = Table(self, "refund", payments.Refund, "re")
-        self.payouts = Table(self, "payout", payments.Payout, "po")
+        self.charges = Table(self, "charge", payments.StoredCharge, "ch")
+        self.refunds = Table(self, "refund", payments.StoredRefund, "re")
+        self.payouts = Table(self, "payout", payments.StoredPayout, "po")
         self.sessions = Table(self, "ussd_session", ussd.UssdSession, "ussd")
         self.screens = Table(self, "screen", rows.Screen, key="seq")
         self.holds = Table(self, "hold", rows.Hold, key="seq")
         self.endpoints = Table(self, "webhook_endpoint", webhooks.Endpoint, "we", few=True)
         self.events = Table(self, "event", webhooks.StoredEvent, "evt")
-        self.deliveries = Table(self, "delivery", webhooks.Delivery, "del")
+        self.deliveries = Table(self, "delivery", webhooks.StoredDelivery, "del")
         self.attempts = Table(self, "attempt", webhooks.Attempt, "att")
         self.jobs = Table(self, "job", rows.Job, key="seq", few=True)
         self.scripts = Table(self, "script", rows.StoredScript, key="seq", few=True)
@@ -778,13 +778,17 @@ class Transaction:
             )
         )
 
-    def deliver(self, event: webhooks.StoredEvent, endpoint: webhooks.Endpoint, *, in_ms: int) -> webhooks.Delivery:
+    def deliver(
+        self, event: webhooks.StoredEvent, endpoint: webhooks.Endpoint, *, in_ms: int
+    ) -> webhooks.StoredDelivery:
         """Creates the delivery of an event to an endpoint; its first attempt is due in `in_ms` milliseconds."""
         delivery = self.deliveries.create(account=event.account, event=event.id, endpoint=endpoint.id)
         self.schedule(DELIVER, delivery.id, in_ms=in_ms)
         return delivery
 
-    def message(self, delivery_id: str) -> tuple[webhooks.Delivery, webhooks.StoredEvent, webhooks.Endpoint] | None:
+    def message(
+        self, delivery_id: str
+    ) -> tuple[webhooks.StoredDelivery, webhooks.StoredEvent, webhooks.Endpoint] | None:
         """A delivery with its event and endpoint; None if a reset deleted them."""
         if (delivery := self.deliveries.get(delivery_id)) is None:
             return None
