@@ -309,8 +309,8 @@ def with_fees(engine: SqlEngine, rows: pa.Table, everything: Frame, by_amount: M
 
     `rows` (columns SPECIAL) are all rows of groups without a batch. The two lines become one row if the other side has
     a fee under this key too, in a column or on a line of its own. They also do if the other side has no movement under
-    this key. But in the accounts `by_amount` (see Allowed) each line may then match a row of its own amount in
-    `everything`: see _without_rows_of_their_own.
+    this key. But in the accounts `by_amount` (see Allowed), each line may then match a row of its own amount in
+    `everything`, the rows of both sides: see _without_rows_of_their_own.
     """
     rows = rows.take(_order(rows))
     names = [*GROUP, "side", "key", "day", "currency", "direction", "amount", "fee", "status", "kind", "refers"]

@@ -81,10 +81,7 @@ def shaped(shape: Columns, length: int, /, **values: object) -> pa.Table:
 
 
 def mapped(column: pa.ChunkedArray, convert: Callable[[Any], Any], kind: pa.DataType | None = None) -> pa.Array:
-    """The column with each value converted; `convert` is called once for each distinct value.
-
-    It returns text, or values of the type `kind`.
-    """
+    """The column with `convert` called once for each distinct value; its results are text, or of the type `kind`."""
     values = column.combine_chunks().dictionary_encode()
     converted = pa.array([convert(value) for value in values.dictionary.to_pylist()], kind or pa.string())
     return converted.take(values.indices)

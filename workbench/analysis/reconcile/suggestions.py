@@ -173,8 +173,7 @@ def _numbers(key: str | None, narrative: str) -> dict[str, str]:
 def _few(pairs: Sequence[tuple[_Break, _Break, str]], left_out: _LeftOut) -> Iterator[tuple[_Break, _Break, str, str]]:
     """Yields the pairs whose rows have at most MOST candidates, each with a sentence about the other candidates.
 
-    A pair is two breaks and a text, which is yielded as it is. Names of rows with more candidates are added to
-    `left_out`.
+    A pair is two breaks and a text, which is passed on. Names of rows with more candidates are added to `left_out`.
     """
     count = Counter(row.name for *pair, _ in pairs for row in pair)
     for mine, other, fact in pairs:
@@ -439,10 +438,7 @@ def _sums(opened: Sequence[_Break], left_out: _LeftOut) -> Iterator[Proposal]:
 
 @cache
 def _combinations(many: int) -> list[NDArray[np.int64]]:
-    """All combinations of 2, 3, … out of `many` rows: an array for each size, with the indices of one on each line.
-
-    For more than _EVERY_CHOICE rows, the combinations have at most _PARTS rows.
-    """
+    """The combinations of 2, 3, … of `many` rows: an array of indices for each size, with a combination on each line."""
     most = many if many <= _EVERY_CHOICE else _PARTS
     flat = ((size, chain.from_iterable(combinations(range(many), size))) for size in range(2, most + 1))
     return [np.fromiter(places, np.int64).reshape(-1, size) for size, places in flat]
