@@ -438,7 +438,7 @@ def _sums(opened: Sequence[_Break], left_out: _LeftOut) -> Iterator[Proposal]:
 
 @cache
 def _combinations(many: int) -> list[NDArray[np.int64]]:
-    """The combinations of 2, 3, … of `many` rows: an array of indices for each size, with a combination on each line."""
+    """The combinations of 2, 3, … of `many` rows: an array of indices for each size, one combination on each line."""
     most = many if many <= _EVERY_CHOICE else _PARTS
     flat = ((size, chain.from_iterable(combinations(range(many), size))) for size in range(2, most + 1))
     return [np.fromiter(places, np.int64).reshape(-1, size) for size, places in flat]
