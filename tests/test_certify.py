@@ -454,7 +454,7 @@ def test_the_copies_of_a_message_arrive_at_the_same_moment():
         examined = checks.Exam(bench, NOWHERE, SECRET)
         assert examined.limit_ms == 5_000
         examined.target.post = lambda *_: Reply(200 + together.wait())  # type: ignore[method-assign]  answers once all four are there
-        examined.deliver([checks.Event.read(b'{"id": "evt_1", "type": "plant.watered"}')] * 4, at_once=True)
+        examined.deliver([checks.RawEvent.read(b'{"id": "evt_1", "type": "plant.watered"}')] * 4, at_once=True)
     assert {each.reply.status_code for each in examined.exchanges} == {200, 201, 202, 203}
 
 
@@ -529,7 +529,14 @@ def compact(body: bytes) -> bytes:
     return json.dumps(json.loads(body), separators=(",", ":")).encode()
 
 
-FORGED = {each.row.name for each in checks.CHECKS if each.judge is checks.refused}
+def test_a_remedy_that_names_what_to_use_in_node_names_it_in_php_too():
+    fixes = {row["fix"] for kind in ("check", "cause") for row in checks.texts(kind)}
+    in_node = {fix for fix in fixes if re.search("express|npm", fix)}
+    assert len(in_node) == 3
+    assert {fix for fix in in_node if re.search("(?i)php", fix)} == in_node
+
+
+FORGED = {each.row.name for each in checks.CHECKS if each.judge is checks.rejected}
 WITH_AMOUNTS = {each.row.name for each in checks.CHECKS if each.judge is checks.accepted} - {
     "unknown_type", "burst", "restart", "large",
 }  # fmt: skip

@@ -320,6 +320,16 @@ def asked(status: int, told: object = None, url: str = INTENTS, **fields: object
     return entry("POST", url, status, fields, body, Authorization="Bearer sk_test_a")
 
 
+def charged(status: int, amount: int) -> dict[str, Any]:
+    return asked(status, None, CHARGES, amount=amount)
+
+
+def charged_for(intent_amount: int, amount: int) -> list[dict[str, Any]]:
+    """An intent and its charge, whose amounts show the unit of charges."""
+    charge = {"id": "c", "payment_intent": "x", "amount": amount}
+    return [asked(200, {"id": "x"}, amount=intent_amount), asked(200, charge, CHARGES, phone=PHONE)]
+
+
 def at(moment: str, made: dict[str, Any], **answers: str) -> dict[str, Any]:
     """An exchange at a moment of January 2026, with headers of its response."""
     made["response"]["headers"] = [{"name": each.replace("_", "-"), "value": value} for each, value in answers.items()]
@@ -340,6 +350,9 @@ IN_PART: dict[str, tuple[str, Value, list[dict[str, Any]]]] = {
     "0.50 is rejected": ("amount_bounds", "1_to_20000", [asked(400, amount=0.5)]),
     "0.50 is accepted": ("amount_bounds", "none", [asked(200, amount=0.5)]),
     "30000.00 is rejected": ("amount_bounds", "1_to_20000", [asked(200, amount=1), asked(400, amount=30_000)]),
+    "0.49 is rejected": ("amount_bounds", "1_to_20000", [charged(400, 49), charged(200, 2_000_000)]),
+    "0.48 is accepted": ("amount_bounds", "none", [charged(200, 48), *charged_for(2, 200)]),
+    "30001.00 is accepted": ("amount_bounds", "none", [charged(200, 30_001), *charged_for(2, 2)]),
     "EUR is accepted": ("currencies", "iso4217", [asked(200, currency="EUR", amount=5)]),
     "EUR is rejected": ("currencies", "zmw", [asked(400, currency="EUR", amount=5)]),
     "zmw for an intent is rejected": ("currency_case", "strict", [asked(400, currency="zmw", amount=5)]),
@@ -426,6 +439,9 @@ SHOWN: dict[str, tuple[str, Value | Other | None, list[dict[str, Any]]]] = {
         "intent_amount_scale", Other("10.015 becomes 10.01"),
         [asked(200, {"id": "x", "amount": 10.01}, amount=10.015)]),
     "an amount of two decimals": ("intent_amount_scale", None, [asked(200, {"id": "x", "amount": 1.05}, amount=1.05)]),
+    "a charge of 0.50 or of 50.00": ("amount_bounds", None, [charged(200, 50)]),
+    "the bounds of charges": ("amount_bounds", "1_to_20000", [
+        *(charged(200, amount) for amount in (100, 2_000_000)), *(charged(400, amount) for amount in (99, 2_000_001))]),
     "bounds of no value": (
         "amount_bounds", Other("0.50 is accepted, 30000.00 is rejected"),
         [asked(200, amount=0.5), asked(400, amount=30_000)]),

@@ -13,7 +13,7 @@ from click.testing import Result
 
 from tests.conftest import code_of, invoke, prose_of
 from workbench import Workbench
-from workbench.certify.report import Report, Row
+from workbench.certify.report import Report, ReportRow
 from workbench.domain.catalogue import CODES
 from workbench.domain.gaps import REGISTER, Gaps
 from workbench.going_live import AT_STAKE, BY_HAND, DONE, OPEN, Checklist, checklist, read_exam, read_trace
@@ -25,7 +25,7 @@ NAMES = [row.name for row in REGISTER if not row.of_sandbox]
 
 
 def exam(*verdicts: str) -> str:
-    rows = [Row(f"c{n}", f"Check {n}", each, "came", "sent", "expected", "*why*", "mend_it_", "04") for n, each in
+    rows = [ReportRow(f"c{n}", f"Check {n}", each, "came", "sent", "expected", "*why*", "mend_it_", "04") for n, each in
             enumerate(verdicts)]  # fmt: skip
     return Report("http://127.0.0.1:1/<b>", "2026-01-05T06:00:00.000Z", 1.0, tuple(rows)).json()
 

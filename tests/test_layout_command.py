@@ -251,6 +251,30 @@ class TestCommand:
         refused = run("layout", "--ledger", "--check", "books.csv", "--layouts", "ours")
         assert "--layouts is for statements" in said(refused)
 
+    def test_a_ledger_with_the_usual_columns_is_checked_as_reconcile_reads_it(self):
+        rows = "bank:settlement,A1,2026-10-31,150.00\nbank:settlement,B1,2026-10-30 08:15:00,99.00\n"
+        Path("books.csv").write_text(f"account,key,occurred_at,amount\n{rows}")
+        checked = run("layout", "--ledger", "--check", "books.csv")
+        assert (checked.exit_code, checked.stderr) == (0, "")
+        assert "2026-10-30 to 2026-10-31" in checked.stdout
+        assert checked.stdout.endswith("Next: workbench reconcile books.csv STATEMENT\n")
+        compared = run("reconcile", "books.csv", "bank.csv", "--layout", "ours/bank.toml")
+        assert (compared.exit_code, compared.stderr) == (0, "")
+        Path("books.csv").write_text(Path("books.csv").read_text().replace("2026-10-31", "31/10/2026"))
+        refused = said(run("layout", "--ledger", "--check", "books.csv"))
+        assert said(run("reconcile", "books.csv", "bank.csv", "--layout", "ours/bank.toml")) in refused
+        assert refused.endswith("Next: workbench layout --ledger books.csv --out books.toml")
+
+    def test_a_row_that_the_export_repeats_has_no_key_of_another(self):
+        rows = ["13.10.2026;A1;5,00;5,00\n", "14.10.2026;A2;5,00;10,00\n", "15.10.2026;A3;1,00;11,00\n"]
+        Path("own.csv").write_text("".join(["Date;Reference;Amount;Balance\n", *rows[:2], *rows[1:]]))
+        draft = run("layout", "own.csv").stdout
+        assert "# Line 4 repeats the row above" in draft
+        assert "the key of another" not in draft
+        with Path("own.csv").open("a") as file:
+            file.write("16.10.2026;A1;1,00;12,00\n")
+        assert "# ? rows with the key of another: 1 of 4;" in run("layout", "own.csv").stdout
+
     def test_a_draft_of_ambiguous_days_loads_as_it_is_and_after_each_answer(self):
         Path("amb.csv").write_text("Date,Ref,Amount\n03/04/2026,A1,5.00\n05/06/2026,A2,-6.00\n")
         assert "3 doubts to decide" in run("layout", "amb.csv", "--out", "amb.toml").stdout

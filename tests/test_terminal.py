@@ -21,7 +21,7 @@ from tests.test_certify import SHOP
 from workbench import Workbench, commands
 from workbench.domain.gaps import gaps_named
 from workbench.resources import fixture, guide_paths
-from workbench.text.render import Column, Table, table
+from workbench.text.render import DisplayColumn, DisplayTable, table
 
 RUNS = """
 import contextlib, fcntl, io, struct, sys, termios
@@ -186,7 +186,7 @@ def test_columns_is_the_width_of_a_pipe_too_and_markdown_stays_markdown(name: st
 
 
 CELL = st.lists(st.sampled_from(["a", "b", "word", "word-by-word", "much_longer_word"]), max_size=12).map(" ".join)
-HEADS = st.lists(st.builds(Column, CELL, st.booleans()), min_size=1, max_size=6)
+HEADS = st.lists(st.builds(DisplayColumn, CELL, st.booleans()), min_size=1, max_size=6)
 TABLES = HEADS.flatmap(
     lambda heads: st.lists(st.tuples(*(CELL for _ in heads)), max_size=5).map(
         lambda rows: table("A table", heads, rows)
@@ -195,7 +195,7 @@ TABLES = HEADS.flatmap(
 
 
 @given(TABLES, st.integers(20, 200))
-def test_a_table_of_any_cells_keeps_its_words_and_the_width(made: Table, width: int):
+def test_a_table_of_any_cells_keeps_its_words_and_the_width(made: DisplayTable, width: int):
     text = made.text(width)
     told = [
         word for row in ([each.heading for each in made.columns], *made.rows) for cell in row for word in cell.split()

@@ -1,6 +1,7 @@
-"""Runs a command once for every alternative of the register, beside a sandbox with this alternative in force.
+"""Runs a command, such as a shop's tests, once for each alternative value of the register's rows.
 
-The environment tells the command's own sandboxes which rows to switch, and where to report the rows they relied on.
+Each run has a sandbox in which this value is in force. The environment tells sandboxes that the command opens itself
+which rows to switch, and where to report the rows they relied on.
 pytest loads this module wherever the package is installed, so slow imports wait until a run begins.
 """
 
@@ -24,27 +25,28 @@ if TYPE_CHECKING:
     from workbench.domain.signs import Value
     from workbench.domain.wire.ledger_and_trace import TraceRow
     from workbench.sandbox.engine import Engine
-    from workbench.text.render import Table
+    from workbench.text.render import DisplayTable
 
 GAPS: Final = "WORKBENCH_GAPS"
 """The environment variable with the rows that a run switches: a JSON object, row → value.
 
-Every sandbox that a process of the run opens follows these values, except for rows that it is opened with.
+Every sandbox that a process of the run opens uses these values, unless the process passes other values itself.
 """
 RELIED: Final = "WORKBENCH_RELIED"
 """The environment variable with the path of a file, to which every sandbox of a run adds two lines of JSON.
 
-The first says that the sandbox has opened; the second has the rows on which it relied, and is written before it closes.
+The first line says that the sandbox has opened. The second, written before the sandbox closes, has the rows on which
+it relied.
 """
 JUNIT: Final = "WORKBENCH_JUNIT"
-"""The environment variable with the path at which `each` looks for the run's test report."""
+"""The environment variable with the path to which the command may write a JUnit report; `workbench each` reads it."""
 FOLDER: Final = "WORKBENCH_RUN_FOLDER"
 FIRST_S: Final = 600.0
 """The usual time limit of the first run, in seconds."""
 _TIMES, _MORE_S = 10, 10.0
 """The usual time limit of a later run: `_TIMES` times the duration of the first run, and `_MORE_S` seconds more."""
-_TELLS_S: Final = 10.0
-_MOST_SAID: Final = 2_000
+_REPORT_S: Final = 10.0
+_MOST_TEXT: Final = 2_000
 """The most characters that are kept of a report's text about a failed test."""
 _SILENT: Final = {"rate_limit", "version_header"}
 """Rows that are never skipped: at their default, no response shows whether the command relies on them."""
@@ -53,8 +55,8 @@ _SILENT: Final = {"rate_limit", "version_header"}
 # The sandboxes of a run
 
 
-def switched(rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Row of the register → value, from the JSON object in the environment variable GAPS, overridden by `rows`.
+def switched_rows(rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Row of the register → value: those of the environment variable named by GAPS, overridden by `rows`.
 
     Raises GapRefused: the variable holds no JSON object.
     """
@@ -65,49 +67,49 @@ def switched(rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
     return {**within, **(rows or {})}
 
 
-def relying(engine: "Engine", counts: Callable[["TraceRow"], bool] = lambda _: True) -> Callable[[], set[str]]:
-    """A function that returns the rows of the register on which a sandbox has relied so far, across its resets.
+def rows_relied_on(engine: "Engine", counts: Callable[["TraceRow"], bool] = lambda _: True) -> Callable[[], set[str]]:
+    """A function that returns the rows of the register on which a sandbox has relied so far.
 
-    `counts` returns False for an entry of the trace that is to be ignored.
+    Calls from before a reset of the sandbox count too. `counts` returns False for a row of the trace to ignore.
     """
     from workbench.sandbox.controls import whole_trace
     from workbench.sandbox.provenance import relied_on
     from workbench.sandbox.service import Caller
     from workbench.sandbox.store import MERCHANT_ID
 
-    found: set[str] = set()
+    relied: set[str] = set()
 
     def rows() -> set[str]:
         engine.store.write_calls()
         with engine.store.reading() as tx:
-            found.update(relied_on(filter(counts, whole_trace(tx, Caller("secret", MERCHANT_ID)))))
-        return found
+            relied.update(relied_on(filter(counts, whole_trace(tx, Caller("secret", MERCHANT_ID)))))
+        return relied
 
     engine.store.before_reset.append(rows)
     return rows
 
 
-def reporting(engine: "Engine") -> Callable[[], None]:
-    """Report to the file in RELIED, if it is set, that a sandbox has opened.
+def report_opening(engine: "Engine") -> Callable[[], None]:
+    """Reports that a sandbox has opened, to the file that the variable RELIED names; does nothing without the variable.
 
-    Returns a function that reports the rows on which the sandbox relied, to call before it closes.
+    Returns a function to call before the sandbox closes: it reports the rows on which the sandbox relied.
     """
     if RELIED not in os.environ:
         return lambda: None
-    file, which = Path(os.environ[RELIED]), f"{os.getpid()}.{id(engine)}.{time.monotonic_ns()}"
+    file, sandbox = Path(os.environ[RELIED]), f"{os.getpid()}.{id(engine)}.{time.monotonic_ns()}"
 
     def report(**more: object) -> None:
         # One write at the file's end: lines of several processes do not mix.
         with file.open("a", encoding="utf-8") as lines:
-            lines.write(json.dumps({"sandbox": which, **more}) + "\n")
+            lines.write(json.dumps({"sandbox": sandbox, **more}) + "\n")
 
     report()
-    rows = relying(engine)
+    rows = rows_relied_on(engine)
     return lambda: report(rows=sorted(rows()))
 
 
-def reported(file: Path) -> set[str] | None:
-    """The rows of the register that any sandbox relied on, from the `file` that RELIED makes sandboxes write.
+def reported_rows(file: Path) -> set[str] | None:
+    """The rows of the register that any sandbox relied on, as the sandboxes reported to the `file` named by RELIED.
 
     Empty if there is no such file; None if a sandbox opened but did not report its rows, or a line was cut off.
     """
@@ -133,7 +135,7 @@ class Failure(NamedTuple):
     says: str
 
 
-class Run(NamedTuple):
+class CommandRun(NamedTuple):
     """One run of the command: the switched row and its value, how the run ended, and the failed tests, if known."""
 
     row: str
@@ -164,18 +166,19 @@ class Run(NamedTuple):
 
     @property
     def why(self) -> str:
-        """The failure in words, for a run without named tests."""
+        """The run's exit status or timeout in words, for a failed run without named tests."""
         return f"not ended after {self.took_s:.0f} s" if self.status is None else f"exit status {self.status}"
 
 
 @dataclass(eq=False)
-class Each:
+class AlternativeRuns:
     """Runs a command under the alternatives, and holds the results of all runs so far.
 
     `rows` is row → the values to run the command under; a row that the first run does not rely on is left out.
-    `webhook` is the path at which the command takes webhooks, on the port in PORT; empty for none. `junit` is the file,
-    or the folder of files, to which the command writes its report; by default the file in WORKBENCH_JUNIT. `limit_s` is
-    how many seconds a run may take, `jobs` how many runs go side by side.
+    `webhook` is the path at which the command takes webhooks, on the port in the variable PORT; empty for none. `junit`
+    is the file, or the folder of files, to which the command writes its report; by default the file in WORKBENCH_JUNIT.
+    `limit_s` is how many seconds a run may take, by default FIRST_S for the first run, and for a later one ten times
+    the first run's duration and 10 s more. `jobs` is how many runs go side by side.
     """
 
     command: Sequence[str]
@@ -184,11 +187,11 @@ class Each:
     junit: Path | None = None
     limit_s: float | None = None
     jobs: int = 1
-    first: Run | None = None
+    first: CommandRun | None = None
     """The run with nothing switched."""
-    left: int = 0
+    to_run: int = 0
     """The number of runs to come."""
-    runs: list[Run] = field(default_factory=list)
+    runs: list[CommandRun] = field(default_factory=list)
     """The runs under alternatives."""
     skipped: list[str] | None = field(default_factory=list)
     """Rows on which the first run did not rely; None if one of its sandboxes did not report its rows."""
@@ -196,11 +199,11 @@ class Each:
     """Closes the sandboxes, which takes a while: the next run does not wait for it."""
     _given_up: Event = field(default_factory=Event, init=False)
 
-    def run(self, ended: Callable[[Run, int, int], object]) -> None:
-        """Run the command with nothing switched, then under each alternative of the rows that this first run relied on.
+    def run(self, ended: Callable[[CommandRun, int, int], object]) -> None:
+        """Runs the command with nothing switched, then under each alternative of the rows on which this run relied.
 
-        `ended` receives each run that ends, the number of ended runs and the number of all runs. SIGTERM and Ctrl-C end
-        the runs in progress.
+        When a run ends, calls `ended` with the run, the number of ended runs and the number of all runs. SIGTERM and
+        Ctrl-C end the runs in progress.
         Raises CommandRefused: the command cannot be started, fails with nothing switched, or calls no sandbox.
         """
         from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -213,8 +216,8 @@ class Each:
                 if not first.passed:
                     names = ", ".join(failure.name for failure in first.failed)
                     why = f"{first.why}; these tests failed: {names}" if names else first.why
-                    said = f"With nothing switched, the command must pass, and it did not ({why}); it printed:"
-                    raise CommandRefused(f"{said}\n{first.printed or NOTHING}")
+                    message = f"With nothing switched, the command must pass, and it did not ({why}); it printed:"
+                    raise CommandRefused(f"{message}\n{first.printed or NOTHING}")
                 if not first.reached:
                     raise CommandRefused(
                         "The command called no sandbox, so that no alternative would tell anything.",
@@ -223,11 +226,11 @@ class Each:
                     )
                 kept = [row for row in self.rows if first.relied is None or row in first.relied | _SILENT]
                 self.skipped = None if first.relied is None else [row for row in self.rows if row not in kept]
-                switched: list[tuple[str, Value | None]] = [(row, value) for row in kept for value in self.rows[row]]
-                self.first, self.left, all_ = first, len(switched), len(switched) + 1
+                row_values: list[tuple[str, Value | None]] = [(row, value) for row in kept for value in self.rows[row]]
+                self.first, self.to_run, all_ = first, len(row_values), len(row_values) + 1
                 ended(first, 1, all_)
                 limit_s = self.limit_s or first.took_s * _TIMES + _MORE_S
-                later = [runners.submit(self._run, *one, limit_s) for one in switched]
+                later = [runners.submit(self._run, *alternative, limit_s) for alternative in row_values]
                 for run in (done.result() for done in as_completed(later)):
                     if run.passed and not run.reached:
                         raise CommandRefused(
@@ -237,18 +240,18 @@ class Each:
                         )
                     self.runs.append(run)
                     # Of runs side by side, a later run may end first.
-                    self.runs.sort(key=lambda other: switched.index((other.row, other.value)))
-                    self.left -= 1
-                    ended(run, all_ - self.left, all_)
+                    self.runs.sort(key=lambda other: row_values.index((other.row, other.value)))
+                    self.to_run -= 1
+                    ended(run, all_ - self.to_run, all_)
             finally:
                 self._given_up.set()
                 runners.shutdown(cancel_futures=True)
 
-    def _run(self, row: str, value: "Value | None", limit_s: float) -> Run:
+    def _run(self, row: str, value: "Value | None", limit_s: float) -> CommandRun:
         """Runs the command beside a sandbox of its own, in which the register's `row` has the `value`.
 
-        The run lasts until the command has ended, used up `limit_s` seconds, or is given up. An empty `row`, with None,
-        switches nothing.
+        The run lasts until the command has ended or `limit_s` seconds are over, or until `run` cancels all runs. An
+        empty `row`, with the value None, switches nothing.
         """
         from workbench.domain.gaps import Gaps
         from workbench.domain.masking import mask
@@ -281,16 +284,16 @@ class Each:
             if self.webhook:
                 environment["PAYMENTS_WEBHOOK_SECRET"] = engine.registered(f"http://{LOOPBACK}:{port}{self.webhook}")
             with engine.store.reading() as tx:
-                own = {endpoint.id for endpoint in tx.endpoints.all()}
-            before_it = _last(engine)
+                own_endpoints = {endpoint.id for endpoint in tx.endpoints.all()}
+            last_seq = _last(engine)
 
             def counts(row: "TraceRow") -> bool:
                 """False for rows from before the command, and for messages to its endpoint while nobody listened."""
-                if row.kind == WEBHOOK and row.detail["endpoint"] in own:
+                if row.kind == WEBHOOK and row.detail["endpoint"] in own_endpoints:
                     return "ConnectError" not in (row.detail["fault"] or "")
-                return row.seq > before_it
+                return row.seq > last_seq
 
-            relied = None if row else relying(engine, counts)
+            relied_so_far = None if row else rows_relied_on(engine, counts)
             report = self.junit or folder / "junit.xml"
             before, began = _ages(report), time.monotonic()
             process = Process(self.command, environment, log)
@@ -298,30 +301,30 @@ class Each:
             process.wait(limit_s, until=self._given_up.is_set)
             status, took_s = process.status, time.monotonic() - began
             # A server that the command started reports its rows when it ends, which takes a while.
-            process.end(_TELLS_S if relied else None)
+            process.end(_REPORT_S if relied_so_far else None)
             failed = tuple(_failed(file for file, age in _ages(report).items() if before.get(file) != age))
-            reached = relied_file.exists() or _last(engine) > before_it
-            others = reported(relied_file) if relied else None
-            told = others | relied() if relied and others is not None else None
-            run = Run(row, value, status, took_s, reached, told, failed)
+            reached = relied_file.exists() or _last(engine) > last_seq
+            rows_reported = reported_rows(relied_file) if relied_so_far else None
+            relied = rows_reported | relied_so_far() if relied_so_far and rows_reported is not None else None
+            run = CommandRun(row, value, status, took_s, reached, relied, failed)
             if not run.passed:
-                said = [visible(mask(f"{test.name}: {test.says}"), lines=True) for test in failed if test.says]
-                run = run._replace(printed="\n\n".join(filter(None, [*said, printed(log)])))
+                test_texts = [visible(mask(f"{test.name}: {test.says}"), lines=True) for test in failed if test.says]
+                run = run._replace(printed="\n\n".join(filter(None, [*test_texts, printed(log)])))
             self._closers.submit(opened.pop_all().close)
             return run
 
     @property
-    def failed_runs(self) -> list[Run]:
+    def failed_runs(self) -> list[CommandRun]:
         """The runs under alternatives that failed."""
         return [run for run in self.runs if not run.passed]
 
-    def failed_tests(self, run: Run) -> list[str]:
+    def failed_tests(self, run: CommandRun) -> list[str]:
         """The names of the run's failed tests, sorted; with class or file if several tests share the name."""
-        same = Counter(name for _, name in {test[:2] for other in self.runs for test in other.failed})
+        count_by_name = Counter(name for _, name in {test[:2] for other in self.runs for test in other.failed})
         failed = sorted({test[:2] for test in run.failed})
-        return [name if same[name] == 1 else f"{home}::{name}" for home, name in failed]
+        return [name if count_by_name[name] == 1 else f"{home}::{name}" for home, name in failed]
 
-    def table(self) -> "Table":
+    def table(self) -> "DisplayTable":
         """The alternatives under which the command failed, with the failed tests."""
         from workbench.text.render import table
 
@@ -333,10 +336,10 @@ class Each:
         return table("What your code depends on", ("if this differs", "these fail"), rows)
 
     def sentences(self) -> Iterator[str]:
-        """The sentences below the table."""
-        left = f"; {self.left} were not run any more" if self.left else ""
+        """Yields the sentences to print below the table: counts, rows that were left out, and what to do next."""
+        not_run = f"; {self.to_run} were not run any more" if self.to_run else ""
         ran = "1 alternative" if len(self.runs) == 1 else f"{len(self.runs)} alternatives"
-        yield f"{ran} run: {len(self.failed_runs)} failed{left}."
+        yield f"{ran} run: {len(self.failed_runs)} failed{not_run}."
         if self.skipped is None:
             yield "No row was left out, as a sandbox of the command did not tell on which rows it had relied."
         elif self.skipped:
@@ -346,8 +349,8 @@ class Each:
         if any(not run.failed for run in self.failed_runs):
             yield "To have the tests named, let them write a JUnit report: `workbench docs testing` says how."
         if self.failed_runs:
-            one = self.failed_runs[0]
-            yield f"`workbench gaps {one.row}` explains the first row, and --row '{one.switched}' runs it again."
+            run = self.failed_runs[0]
+            yield f"`workbench gaps {run.row}` explains the first row, and --row '{run.switched}' runs it again."
             yield "--json prints the output of failed tests and of the command."
         if self.failed_runs and self.jobs > 1:
             yield "Runs went side by side: if your tests share a file or a port, run those that failed with --jobs 1."
@@ -361,18 +364,18 @@ class Each:
             }
             for run in (*([self.first] if self.first else []), *self.runs)
         ]  # fmt: skip
-        return {"runs": runs, "skipped": self.skipped, "left": self.left}
+        return {"runs": runs, "skipped": self.skipped, "left": self.to_run}
 
 
 def _last(engine: "Engine") -> int:
-    """The latest `seq` of a sandbox; a reset does not set it back."""
+    """The `seq` of the latest row in a sandbox's trace; a reset does not set the number back."""
     engine.store.write_calls()
     with engine.store.reading() as tx:
         return tx.last("seq")
 
 
 def _ages(report: Path) -> dict[Path, int]:
-    """File of a report, or of a folder of reports → the time of its last change, in nanoseconds."""
+    """File → the time of its last change, in nanoseconds; `report` is one file, or a folder of .xml files."""
     files = report.rglob("*.xml") if report.is_dir() else [report]
     return {file: file.stat().st_mtime_ns for file in files if file.exists()}
 
@@ -386,4 +389,4 @@ def _failed(files: Iterable[Path]) -> Iterator[Failure]:
             for case in ET.parse(file).iter("testcase"):  # noqa: S314  the report of the user's own tests
                 for fault in (*case.findall("failure"), *case.findall("error"))[:1]:
                     home, says = case.get("classname") or case.get("file"), fault.text or fault.get("message") or ""
-                    yield Failure(home or "", case.get("name", ""), says.strip()[:_MOST_SAID])
+                    yield Failure(home or "", case.get("name", ""), says.strip()[:_MOST_TEXT])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
-from workbench.alternatives import reporting, switched
+from workbench.alternatives import report_opening, switched_rows
 from workbench.domain.gaps import PAGE, Gaps
 from workbench.domain.masking import Secret, mask
 from workbench.domain.moments import milliseconds
@@ -73,7 +73,7 @@ def _settings(
         raise TypeError(message)
     return Settings(
         path=None if store is None else Path(store), seed=None if seed is None else str(seed),
-        start_ms=None if start is None else milliseconds(start), gaps=Gaps.chosen(switched(gaps)),
+        start_ms=None if start is None else milliseconds(start), gaps=Gaps.chosen(switched_rows(gaps)),
     )  # fmt: skip
 
 
@@ -132,7 +132,7 @@ class Workbench(Session):
         self.closing.callback(engine.close)
         # The watchers stop before the store is closed, not in the middle of reading it.
         self.closing.callback(watchers.close)
-        self.closing.callback(reporting(engine))
+        self.closing.callback(report_opening(engine))
         if webhooks is None and webhook_url is None:
             self.started = self._begin_receiving()
         else:
@@ -335,9 +335,9 @@ class Workbench(Session):
         Returns the posted entries in the shape of `ledger.entries`. Raises LedgerRefused: the break proposes no entry.
         Raises StateConflict: the break was settled before.
         """
-        from workbench.analysis.tables import settle
+        from workbench.analysis.tables import settle_break
 
-        return settle(self.control, item)
+        return settle_break(self.control, item)
 
     @extras_named()
     def simulate(  # noqa: PLR0913  each sets another thing about the month

@@ -34,9 +34,9 @@ class _Command(click.Group):
                 rows = [(f"{command.name:<{width}}", command.get_short_help_str(longest)) for command in commands]
                 formatter.write_dl(rows)
 
-    def make_context(self, *given: Any, **more: Any) -> click.Context:  # noqa: ANN401  the base class's arguments
+    def make_context(self, *args: Any, **more: Any) -> click.Context:  # noqa: ANN401  the base class's arguments
         with _visibly():
-            return super().make_context(*given, **more)
+            return super().make_context(*args, **more)
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -64,8 +64,8 @@ def app() -> None:
 
 
 for _group in COMMANDS.values():
-    for _each in _group:
-        app.add_command(_each)
+    for _command in _group:
+        app.add_command(_command)
 
 if __name__ == "__main__":
     app(prog_name="workbench")

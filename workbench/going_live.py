@@ -18,7 +18,7 @@ from workbench.domain.wire.ledger_and_trace import CALL, DETAILS, TraceRow
 from workbench.errors import CheckLiveRefused
 from workbench.register import GapRow
 from workbench.sandbox.provenance import relied_on
-from workbench.text.render import Table, Tabular, page, table
+from workbench.text.render import DisplayTable, Tabular, offline_page, table
 from workbench.traffic.har import TRACE
 from workbench.visible import visible
 
@@ -34,8 +34,8 @@ _MOST_ROWS, _MOST_FAILURES, _MOST_USES = 8, 3, 3
 """The most rows, and the most failed checks, with an item of their own; the most calls that a row's item names."""
 
 
-class Item(NamedTuple):
-    """One line of the checklist; `state` is open, done or by hand."""
+class ChecklistItem(NamedTuple):
+    """One line of the checklist; `state` is `open`, `done` or `by hand`; `cost` is a key of AT_STAKE."""
 
     cost: int
     topic: str
@@ -60,14 +60,14 @@ class Checked(msgspec.Struct):
     fix: str
 
 
-class Exam(msgspec.Struct):
+class ExamReport(msgspec.Struct):
     """The fields of the report by `workbench certify --report REPORT.json` that the checklist reads."""
 
     endpoint: str
     at: Annotated[datetime, msgspec.Meta(tz=True)]
     score: str
     switched: dict[str, Any]
-    """Row of the register → its value, of the rows that the exam switched."""
+    """Row of the register → value, for the rows that were switched during the exam."""
     checks: Annotated[list[Checked], msgspec.Meta(min_length=1)]
 
 
@@ -76,16 +76,16 @@ class _Log(msgspec.Struct):
 
 
 class _Kept(msgspec.Struct):
-    """A kept file: a page of the sandbox's trace, or a HAR."""
+    """The JSON of a saved trace: a page from GET /sandbox/trace (`data`), or a HAR (`log`)."""
 
     data: list[TraceRow] | None = None
     has_more: bool = False
     log: _Log | None = None
 
 
-def read_exam(path: str | Path) -> Exam:
+def read_exam(path: str | Path) -> ExamReport:
     """The report of an exam. Raises CheckLiveRefused: the file cannot be read, or is no such report."""
-    return _read(path, Exam, "the JSON that `workbench certify … --report REPORT.json` writes")
+    return _read(path, ExamReport, "the JSON that `workbench certify … --report REPORT.json` writes")
 
 
 def read_trace(*paths: str | Path) -> list[TraceRow]:
@@ -97,13 +97,13 @@ def read_trace(*paths: str | Path) -> list[TraceRow]:
     form = "a trace, such as GET /sandbox/trace returns or bench.trace.save('trace.har') writes"
     trace: list[TraceRow] = []
     for path in paths:
-        read = _read(path, _Kept, form)
-        rows = read.log.trace if read.log else read.data
+        kept = _read(path, _Kept, form)
+        rows = kept.log.trace if kept.log else kept.data
         if rows is None:
             raise CheckLiveRefused(f"{path} is not {form}.")
         if not rows:
             raise CheckLiveRefused(f"{path} has no rows of a trace.")
-        if read.has_more and path == paths[-1]:
+        if kept.has_more and path == paths[-1]:
             hint = f"Add the next page as another file: GET /sandbox/trace?since={rows[-1].seq}"
             raise CheckLiveRefused(f"{path} holds one page of a longer trace.", hint=hint)
         try:
@@ -127,19 +127,19 @@ def _read(path: str | Path, kind: type[T], form: str) -> T:
 # The list
 
 
-class Checklist(Tabular, tuple[Item, ...]):
+class Checklist(Tabular, tuple[ChecklistItem, ...]):
     """The items, the most costly first; the checklist shows itself as tables and as Markdown."""
 
     __slots__ = ()
 
     @property
-    def open(self) -> list[Item]:
+    def open(self) -> list[ChecklistItem]:
         """The items that the inputs show as not done."""
         return [item for item in self if item.state == OPEN]
 
     @property
     def guessed(self) -> list[str]:
-        """The names of the register's rows that no input has confirmed, the most costly guesses first."""
+        """The names of the register's rows in open items, since no input confirmed them, the most costly first."""
         return [name for item in self.open for name in item.rows]
 
     @property
@@ -163,9 +163,10 @@ class Checklist(Tabular, tuple[Item, ...]):
     def html(self) -> str:
         """A page to read offline: one file, no script."""
         tables = "\n".join(listed.html() for listed in self._tables())
-        return page("Before you go live", "Checklist", f"<h1>Before you go live</h1>\n<p>{self.summary}.</p>\n{tables}")
+        content = f"<h1>Before you go live</h1>\n<p>{self.summary}.</p>\n{tables}"
+        return offline_page("Before you go live", "Checklist", content)
 
-    def _tables(self) -> list[Table]:
+    def _tables(self) -> list[DisplayTable]:
         return [
             table(AT_STAKE[cost], _COLUMNS, [(item.state, item.what, item.why, item.evidence) for item in items])
             for cost, items in groupby(self, lambda item: item.cost)
@@ -182,7 +183,7 @@ def _marked(text: str) -> str:
 
 
 def checklist(
-    settled: Mapping[str, object] | None = None, exam: Exam | None = None, trace: Sequence[TraceRow] | None = None
+    settled: Mapping[str, object] | None = None, exam: ExamReport | None = None, trace: Sequence[TraceRow] | None = None
 ) -> Checklist:
     """Builds the checklist of items that are open, done, or to be checked by hand.
 
@@ -201,17 +202,17 @@ _TEXTS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf
 _CALLED: Final = {"intents": "/v1/payment_intents", "charges": "/v1/charges", "plants": "/plants"}
 
 
-def _item(texts: Mapping[str, Any], /, **facts: object) -> Item:
-    """An item from its texts, with `facts` in the braces."""
+def _item(texts: Mapping[str, Any], /, **facts: object) -> ChecklistItem:
+    """An item from its texts, whose braces are filled with `facts`."""
     what, why, evidence = (texts[name].format_map(facts) for name in ("what", "why", "evidence"))
-    return Item(texts["cost"], texts["topic"], what, why, evidence, texts.get("state", BY_HAND))
+    return ChecklistItem(texts["cost"], texts["topic"], what, why, evidence, texts.get("state", BY_HAND))
 
 
-def _made(kind: str, /, **facts: object) -> Item:
-    return _item(_TEXTS["made"][kind], **facts)
+def _item_from(kind: str, /, **facts: object) -> ChecklistItem:
+    return _item(_TEXTS["computed"][kind], **facts)
 
 
-def _by_hand(gaps: Gaps, trace: Sequence[TraceRow] | None) -> Iterator[Item]:
+def _by_hand(gaps: Gaps, trace: Sequence[TraceRow] | None) -> Iterator[ChecklistItem]:
     """Yields the items that no input ticks off.
 
     Their texts name values of the rows in force, and which of intents, charges and plants the trace calls; they name
@@ -236,48 +237,50 @@ def _by_hand(gaps: Gaps, trace: Sequence[TraceRow] | None) -> Iterator[Item]:
     yield from (_item(texts, **thresholds) for texts in _TEXTS["item"])
 
 
-def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None) -> Iterator[Item]:
+def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None) -> Iterator[ChecklistItem]:
     used = None if trace is None else relied_on(trace)
     rows = [row for row in map(GapRow, gaps.as_records()) if not row["of_sandbox"]]
     rows.sort(key=lambda row: -row["cost"])
     answered = [row for row in rows if row["name"] in settled]
-    left = [row for row in rows if row["name"] not in settled and (used is None or row["name"] in used)]
-    for row in left[:_MOST_ROWS]:
+    guesses = [row for row in rows if row["name"] not in settled and (used is None or row["name"] in used)]
+    for row in guesses[:_MOST_ROWS]:
         by = f" Your run relied on it: {', '.join(used[row['name']][:_MOST_USES])}." if used else ""
-        item = _made("guess", **{**row, "does": row.does, "used": by})
+        item = _item_from("guess", **{**row, "does": row.does, "used": by})
         yield item._replace(cost=row["cost"], rows=(row["name"],))
-    if rest := left[_MOST_ROWS:]:
-        item = _made("more_guesses", count=len(rest))
-        yield item._replace(cost=rest[0]["cost"], rows=tuple(row["name"] for row in rest))
+    if later := guesses[_MOST_ROWS:]:
+        item = _item_from("more_guesses", count=len(later))
+        yield item._replace(cost=later[0]["cost"], rows=tuple(row["name"] for row in later))
     if otherwise := [row for row in answered if row.is_changed]:
         listed = "; ".join(f"{row['name']}: {row.does}" for row in otherwise)
-        yield _made("answered_otherwise", listed=listed)._replace(cost=otherwise[0]["cost"])
+        yield _item_from("answered_otherwise", listed=listed)._replace(cost=otherwise[0]["cost"])
     if as_assumed := [row["name"] for row in answered if not row.is_changed]:
-        yield _made("answered_as_assumed", listed=", ".join(as_assumed))._replace(rows=tuple(as_assumed))
+        yield _item_from("answered_as_assumed", listed=", ".join(as_assumed))._replace(rows=tuple(as_assumed))
     if used is not None:
-        yield _made("not_relied_on", count=len(rows) - len(answered) - len(left))
+        yield _item_from("not_relied_on", count=len(rows) - len(answered) - len(guesses))
 
 
-def _examined(gaps: Gaps, exam: Exam | None) -> Iterator[Item]:
+def _examined(gaps: Gaps, exam: ExamReport | None) -> Iterator[ChecklistItem]:
     if exam is None:
-        yield _made("no_exam")
+        yield _item_from("no_exam")
         return
-    under = Gaps.chosen(exam.switched)
+    exam_gaps = Gaps.chosen(exam.switched)
     differ = [
-        f"{row.name} = {written(getattr(under, row.name))}, which is {written(getattr(gaps, row.name))} now"
-        for row in REGISTER if getattr(under, row.name) != getattr(gaps, row.name)
+        f"{row.name} = {written(getattr(exam_gaps, row.name))}, which is {written(getattr(gaps, row.name))} now"
+        for row in REGISTER if getattr(exam_gaps, row.name) != getattr(gaps, row.name)
     ]  # fmt: skip
     if differ:
-        yield _made("other_exam", listed="; ".join(differ))
+        yield _item_from("other_exam", listed="; ".join(differ))
         return
     failed, unseen, warned, passed = (
         [check for check in exam.checks if check.verdict == verdict]
         for verdict in ("failed", "not examined", "warning", "passed")
     )
-    yield from (_made("failed", title=check.title, why=check.why, fix=check.fix) for check in failed[:_MOST_FAILURES])
+    yield from (
+        _item_from("failed", title=check.title, why=check.why, fix=check.fix) for check in failed[:_MOST_FAILURES]
+    )
     for name, checks in (("failed_too", failed[_MOST_FAILURES:]), ("not_examined", unseen), ("warned", warned)):
         if checks:
             listed = "; ".join(check.title for check in checks)
-            yield _made(name, listed=listed, why=checks[0].why, fix=checks[0].fix)
+            yield _item_from(name, listed=listed, why=checks[0].why, fix=checks[0].fix)
     if passed:
-        yield _made("passed", score=exam.score, endpoint=exam.endpoint, at=in_lusaka(milliseconds(exam.at)))
+        yield _item_from("passed", score=exam.score, endpoint=exam.endpoint, at=in_lusaka(milliseconds(exam.at)))

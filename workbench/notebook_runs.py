@@ -24,7 +24,7 @@ from workbench.domain.masking import xml_text
 from workbench.errors import RunRefused
 from workbench.lab.exercises import EXERCISES, MUST_BE_DONE
 from workbench.notebook_files import nbformat
-from workbench.text.render import PERSONS, Column, Table, data_url, page, table
+from workbench.text.render import PERSONS, DisplayColumn, DisplayTable, data_url, offline_page, table
 from workbench.visible import visible
 
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -385,13 +385,13 @@ def _running(tasks: Sequence[Task], results: Sequence[Result], jobs: int) -> str
     return f"Running {visible(', '.join(names))}" if names else "Writing junit.xml"
 
 
-def run_summary(results: Sequence[Result], out: Path) -> tuple[Table, str]:
+def run_summary(results: Sequence[Result], out: Path) -> tuple[DisplayTable, str]:
     """A table of notebooks with results, times and pages; and a line that counts passed and failed notebooks."""
     rows, passed = [], sum(result.passed for result in results)
     for result in results:
         page = out / f"{result.name}.html"
         rows.append((result.name, result.outcome, f"{result.seconds:.1f} s", str(page) if page.is_file() else "none"))
-    overview = table("", ("Notebook", "Result", Column("Time", numeric=True), "Page"), rows)
+    overview = table("", ("Notebook", "Result", DisplayColumn("Time", numeric=True), "Page"), rows)
     return overview, f"{passed} passed, {len(results) - passed} failed; see {visible(str(out))}"
 
 
@@ -474,7 +474,7 @@ def write_notebook_page(node: nbformat.NotebookNode, path: Path, *, folder: Path
     body = _NEXT.sub(r'href="\1.html\2"', body)
     title = node.metadata.get("title", path.stem)
     # The outputs of cells may need scripts of their own, and pictures from elsewhere.
-    path.write_text(page(title, "Notebook", body, sheets=["notebook.css"], is_bound=False), "utf-8")
+    path.write_text(offline_page(title, "Notebook", body, sheets=["notebook.css"], is_bound=False), "utf-8")
 
 
 def _embedded(folder: Path, source: str) -> str:

@@ -87,7 +87,7 @@ class Pictures:
             start, end, y, words = _PARTIES[source], _PARTIES[target], top + 32 * place - 14, f"{place}. {message}"
             if start == end:
                 parts.append(svg.tag("circle", cx=start, cy=y, r=5, fill=svg.GREEN))
-                parts.append(svg.text(start - 12, y + 4, words, svg.INK, text_anchor="end", **svg.HALO))
+                parts.append(svg.text_at(start - 12, y + 4, words, svg.INK, text_anchor="end", **svg.HALO))
             else:
                 parts += svg.labelled_arrow(start, end, y, words, svg.BLUE)
         title = "Who passes what to whom in one payment"
@@ -101,21 +101,21 @@ class Pictures:
         width = svg.WIDTH - svg.EDGE - done_x
         parts: list[str] = []
         for place, (question, then, key) in enumerate(choices):
-            y, lines = top + step * place, svg.filled(then.split(), width - 24, " ")
+            y, lines = top + step * place, svg.joined_lines(then.split(), width - 24, " ")
             # Two or three lines, around the middle of the box.
             line_y = y + 24 - 15 * len(lines) // 2
             parts += [
                 svg.box(svg.EDGE, y, question_width, 40, svg.GROUND, svg.INK),
-                svg.text(svg.EDGE + 12, y + 24, question, svg.INK),
+                svg.text_at(svg.EDGE + 12, y + 24, question, svg.INK),
                 *svg.arrow([(svg.EDGE + question_width, y + 20), (done_x, y + 20)]),
-                svg.text(svg.EDGE + question_width + 4, y + 12, "yes", svg.FAINT),
+                svg.text_at(svg.EDGE + question_width + 4, y + 12, "yes", svg.FAINT),
                 svg.box(done_x, y - 4, width, 48, svg.TINT if key == "a new key" else svg.PAPER, svg.INK),
-                *(svg.text(done_x + 12, line_y + 15 * place, words, svg.INK) for place, words in enumerate(lines)),
-                svg.text(done_x + 12, line_y + 15 * len(lines), f"key: {key}", svg.INK, font_weight=600),
+                *(svg.text_at(done_x + 12, line_y + 15 * place, words, svg.INK) for place, words in enumerate(lines)),
+                svg.text_at(done_x + 12, line_y + 15 * len(lines), f"key: {key}", svg.INK, font_weight=600),
             ]
             if place < len(choices) - 1:
                 parts += svg.arrow([(svg.EDGE + 60, y + 40), (svg.EDGE + 60, y + step)])
-                parts.append(svg.text(svg.EDGE + 70, y + 56, "no", svg.FAINT))
+                parts.append(svg.text_at(svg.EDGE + 70, y + 56, "no", svg.FAINT))
         title, note = "Which idempotency key", "what came back after a charge was sent"
         says = table(f"{title}. The first question that is answered yes decides.", ("question", "then", "key"), choices)
         return svg.drawing(title, str(says), top + step * len(choices), parts, note=note)
@@ -132,9 +132,9 @@ class Pictures:
             parts += [
                 svg.line(x, axis, x, y + 6, svg.RULE),
                 svg.tag("circle", cx=x, cy=axis, r=5, fill=svg.BLUE),
-                svg.text(x, axis - 14, at, svg.INK, text_anchor="middle", font_weight=600),
-                svg.text(text_x, y + 6, event, svg.INK, text_anchor=anchor, font_weight=600, **svg.HALO),
-                svg.text(text_x, y + 23, action, svg.INK, text_anchor=anchor, **svg.HALO),
+                svg.text_at(x, axis - 14, at, svg.INK, text_anchor="middle", font_weight=600),
+                svg.text_at(text_x, y + 6, event, svg.INK, text_anchor=anchor, font_weight=600, **svg.HALO),
+                svg.text_at(text_x, y + 23, action, svg.INK, text_anchor=anchor, **svg.HALO),
             ]
         title, note = "How long to wait after the last prompt", "not to scale; late money may come at any moment"
         says = table(f"{title}.", ("after the prompt", "what happens", "what a shop does"), rows)
@@ -156,12 +156,12 @@ class Pictures:
             f"Each wait is shorter or longer by up to {JITTER_PERMILLE // 10} %, as the frames show.",
         )
         columns = {svg.EDGE: "attempt", 76: "wait", 152: "after the first"}
-        parts = [svg.text(x, 56, words, svg.FAINT) for x, words in columns.items()]
+        parts = [svg.text_at(x, 56, words, svg.FAINT) for x, words in columns.items()]
         parts += _chart(offsets, bottom - 10)
         for place, row in enumerate(rows):
             y = _CHART_Y + 4 + _TRY * place
-            parts += [svg.text(x, y, words, svg.INK) for x, words in zip(columns, row, strict=True)]
-        parts += [svg.text(svg.EDGE, bottom + 14 + 20 * place, words, svg.INK) for place, words in enumerate(ends)]
+            parts += [svg.text_at(x, y, words, svg.INK) for x, words in zip(columns, row, strict=True)]
+        parts += [svg.text_at(svg.EDGE, bottom + 14 + 20 * place, words, svg.INK) for place, words in enumerate(ends)]
         title = "When a webhook is sent"
         says = table(" ".join([f"{title}.", *ends]), columns.values(), rows)
         return svg.drawing(title, str(says), bottom + 52, parts)
@@ -182,7 +182,7 @@ class Pictures:
         body_name = "Body, as it arrived"
         blocks = {
             "Headers": [f"{name}: {value}" for name, value in headers.items()],
-            body_name: [svg.shown_as(arrival.body.decode("utf-8", "replace"))],
+            body_name: [svg.safe_text(arrival.body.decode("utf-8", "replace"))],
             "What is signed": [f"{scheme.prefix(*signed[:2])}⟨the body, {len(arrival.body)} bytes⟩"],
             "Its HMAC-SHA256 with the endpoint's secret, which is the signature": signed.signatures,
         }
@@ -197,7 +197,7 @@ class Pictures:
             y += _LINE * len(written) + 48
         title = f"A webhook: {visible(arrival.reason)}"
         ends = f"The receiver responded {arrival.status}: {arrival.verdict}."
-        parts.append(svg.text(svg.EDGE, y + 8, ends, svg.INK))
+        parts.append(svg.text_at(svg.EDGE, y + 8, ends, svg.INK))
         says = [title, *(line for name, lines in blocks.items() for line in (f"{name}:", *lines)), ends]
         return svg.drawing(title, "\n".join(says), y + 26, parts)
 
@@ -205,7 +205,7 @@ class Pictures:
         """The T-accounts of one payment, by the id of an intent, of a charge without an intent, or of a payout."""
         entries, postings = self._journal(payment)
         lines = [f"#{entry.number} {entry.kind}: {mask(entry.description)}" for entry in entries]
-        title = f"The ledger of {svg.shown_as(payment, 60)}"
+        title = f"The ledger of {svg.safe_text(payment, 60)}"
         return TAccounts(map(asdict, postings), title, lines or ["No entry names it."])
 
     def money_flow(self) -> Drawing:
@@ -222,14 +222,14 @@ class Pictures:
             parts.append(svg.box(x - 54, 40, 108, 42, svg.TINT if lane.is_ours else svg.GROUND, svg.INK))
             parts += [svg.centred(x, 57, lane.who), svg.centred(x, 74, lane.where, font_weight=400)]
         for entry in booked:
-            claims = svg.filled(entry.claims, svg.WIDTH - 2 * svg.EDGE - 40, ",  ")
+            claims = svg.joined_lines(entry.claims, svg.WIDTH - 2 * svg.EDGE - 40, ",  ")
             parts += _entry(entry, claims, y, places)
             y += 46 + 28 * len(entry.flows) + 18 * len(claims)
         title = "Who passed money to whom"
         cut = f"the last {len(booked)} of {len(entries)} entries; " if len(booked) < len(entries) else ""
         note = f"{cut}shaded: the provider's; time in Lusaka"
         lines = [_in_words(entry) for entry in booked] or ["Nothing is booked yet."]
-        parts += [] if booked else [svg.text(svg.EDGE, 60, lines[0], svg.INK)]
+        parts += [] if booked else [svg.text_at(svg.EDGE, 60, lines[0], svg.INK)]
         return svg.drawing(title, "\n".join([f"{title} ({note})", *lines]), y + 8, parts, note=note)
 
     def pairs(self, result: MatchesAndBreaks) -> Drawing:
@@ -239,7 +239,7 @@ class Pictures:
         """
         rows = [*islice(_matched(result.matches), _MATCHES), *islice(_broken(result.breaks), _BREAKS)]
         parts = [
-            svg.text(x, 60, side, svg.INK, font_weight=600) for x, side in ((_LEFT, "ledger"), (_RIGHT, "statement"))
+            svg.text_at(x, 60, side, svg.INK, font_weight=600) for x, side in ((_LEFT, "ledger"), (_RIGHT, "statement"))
         ]
         for place, row in enumerate(rows):
             parts += _pair(*row, 70 + 46 * place)
@@ -330,7 +330,7 @@ def _chart(offsets: Sequence[int], bottom: int) -> Iterator[str]:
     every = next((tick for tick in _TICKS if longest <= tick * _MOST_TICKS), _TICKS[-1])
     for seconds in range(0, longest + 1, every):
         yield svg.line(at(seconds), 64, at(seconds), bottom, svg.RULE)
-        yield svg.text(at(seconds), 56, span(seconds), svg.FAINT, text_anchor="middle")
+        yield svg.text_at(at(seconds), 56, span(seconds), svg.FAINT, text_anchor="middle")
     for place, moments in enumerate(zip([0, *offsets], offsets, early, late, strict=False)):
         y = _CHART_Y + _TRY * place
         before, x, first, last = map(at, moments)
@@ -349,7 +349,7 @@ def _block(name: str, lines: Sequence[str], marks: Mapping[str, str], y: int) ->
 
     `marks` is part of the text → the colour that marks it, also across line ends.
     """
-    yield svg.text(svg.EDGE, y + 12, name, svg.INK, font_weight=600)
+    yield svg.text_at(svg.EDGE, y + 12, name, svg.INK, font_weight=600)
     yield svg.box(svg.EDGE, y + 20, svg.WIDTH - 2 * svg.EDGE, _LINE * len(lines) + 12, svg.GROUND, svg.RULE)
     whole = "".join(lines)
     colours = [svg.INK] * len(whole)
@@ -362,7 +362,7 @@ def _block(name: str, lines: Sequence[str], marks: Mapping[str, str], y: int) ->
         for colour, run in groupby(islice(letters, len(line)), key=itemgetter(1)):
             words = "".join(letter for letter, _ in run)
             x, down = svg.EDGE + 10 + at * _LETTER, y + 38 + _LINE * place
-            yield svg.text(x, down, words, colour, font_family=svg.MONO, style="white-space:pre")
+            yield svg.text_at(x, down, words, colour, font_family=svg.MONO, style="white-space:pre")
             at += len(words)
 
 
@@ -406,7 +406,7 @@ def _states(object_name: str, transitions: Transitions) -> Drawing:
         tops[state], bottom = y, y + height
         y = bottom + _DOWN * (len(down) + 1) + 8
         downs += svg.arrow([(_MIDDLE, bottom), (_MIDDLE, y)]) if down else []
-        downs += [svg.text(_MIDDLE + 12, bottom + 22 + _DOWN * at, event, svg.INK) for at, event in enumerate(down)]
+        downs += [svg.text_at(_MIDDLE + 12, bottom + 22 + _DOWN * at, event, svg.INK) for at, event in enumerate(down)]
     finals = _final_heights(on)
     for name, top in finals.items():
         boxes.append(svg.box(_FINAL_X, top, _FINAL_WIDTH, _FINAL_HEIGHT, svg.TINT, svg.INK))
@@ -459,7 +459,7 @@ def _lines(exits: Sequence[_Exit], heights: Mapping[str, int], xs: tuple[int, in
         meeting = {level for level in levels if min(levels) < level < max(levels)}
         yield from (svg.tag("circle", cx=lane, cy=level, r=3.2, fill=svg.BLUE) for level in sorted(meeting))
         anchor = "end" if label < 0 else "start"
-        yield from (svg.text(edge + label, line.y - 6, line.event, svg.INK, text_anchor=anchor) for line in incoming)
+        yield from (svg.text_at(edge + label, line.y - 6, line.event, svg.INK, text_anchor=anchor) for line in incoming)
         lane -= _LANE
 
 
@@ -509,7 +509,7 @@ def _booked(entry: LedgerEntry, postings: Sequence[LedgerPosting]) -> _Booked:
             # An account increases on its normal side.
             sign = "+" if posting.side == KIND_BY_CODE[posting.code].normal_side else "-"
             claims.append(f"{posting.account} {sign}{Money(posting.amount_minor, posting.currency).plain}")
-    title = f"#{entry.number} {svg.shown_as(entry.description)}"
+    title = f"#{entry.number} {svg.safe_text(entry.description)}"
     return _Booked(title, lusaka_text(at_ms), utc_text(at_ms), [*_flows(postings)], claims)
 
 
@@ -536,16 +536,16 @@ def _entry(entry: _Booked, claims: Sequence[str], y: int, places: Mapping[_Lane,
     The texts `claims`, the changes of accounts that hold no money, stand below. `places` is holder → x.
     """
     yield svg.line(svg.EDGE, y + 6, svg.WIDTH - svg.EDGE, y + 6, svg.RULE)
-    yield svg.text(svg.EDGE, y + 26, shortened(entry.title, 80), svg.INK, font_weight=600)
-    at = svg.text(svg.WIDTH - svg.EDGE, y + 26, entry.at, svg.FAINT, text_anchor="end")
-    yield svg.hovered(at, entry.utc)
+    yield svg.text_at(svg.EDGE, y + 26, shortened(entry.title, 80), svg.INK, font_weight=600)
+    at = svg.text_at(svg.WIDTH - svg.EDGE, y + 26, entry.at, svg.FAINT, text_anchor="end")
+    yield svg.with_tooltip(at, entry.utc)
     y += 36
     bottom = y + 28 * len(entry.flows)
     yield from (svg.line(x, y, x, bottom, svg.RULE) for x in places.values() if entry.flows)
     for place, (source, target, amount) in enumerate(entry.flows):
         yield from svg.labelled_arrow(places[source], places[target], y + 20 + 28 * place, amount, svg.GREEN)
     for place, words in enumerate(claims):
-        yield svg.text(svg.EDGE + 16, bottom + 16 + 18 * place, words, svg.FAINT)
+        yield svg.text_at(svg.EDGE + 16, bottom + 16 + 18 * place, words, svg.FAINT)
 
 
 def _in_words(entry: _Booked) -> str:
@@ -603,8 +603,8 @@ def _pair(key: str, ours: str, verdict: str, theirs: str, y: int) -> Iterator[st
     """Draws two boxes with a line between them that has the verdict; the box of a missing row is empty."""
     for x, amount in ((_LEFT, ours), (_RIGHT, theirs)):
         yield svg.box(x, y, _WIDE, 34, svg.GROUND if amount else svg.PAPER, svg.INK if amount else svg.RULE)
-        yield svg.text(x + 10, y + 21, svg.shown_as(key, 12) if amount else "no row", svg.FAINT)
-        yield svg.text(x + _WIDE - 10, y + 21, amount, svg.INK, text_anchor="end")
+        yield svg.text_at(x + 10, y + 21, svg.safe_text(key, 12) if amount else "no row", svg.FAINT)
+        yield svg.text_at(x + _WIDE - 10, y + 21, amount, svg.INK, text_anchor="end")
     colour, dashes = (svg.GREEN, {}) if verdict == _MATCH else (svg.BAD, {"stroke_dasharray": "5 4"})
     yield svg.line(_LEFT + _WIDE, y + 17, _RIGHT, y + 17, colour, stroke_width=2, **dashes)
-    yield svg.text((_LEFT + _WIDE + _RIGHT) / 2, y + 11, verdict, svg.INK, text_anchor="middle", **svg.HALO)
+    yield svg.text_at((_LEFT + _WIDE + _RIGHT) / 2, y + 11, verdict, svg.INK, text_anchor="middle", **svg.HALO)

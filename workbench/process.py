@@ -24,7 +24,9 @@ _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Process:
-    """A program and its arguments, or a line of the shell, in its own process group and without standard input.
+    """A running program (from its arguments, or a shell command line) in its own process group, without standard input.
+
+    `environment` is added to the inherited variables.
 
     The program writes to the files `output` and `errors` instead of pipes, which processes left behind would keep open.
     Without `errors`, standard error goes to `output` too. Raises CommandRefused: the program cannot be started, or this
@@ -54,7 +56,7 @@ class Process:
         return self._process.poll()
 
     def wait(self, limit_s: float, until: Callable[[], bool] = lambda: False) -> None:
-        """Waits until the command has ended or `until` returns true, at most `limit_s` seconds."""
+        """Waits until the program has ended or `until` returns true, at most `limit_s` seconds."""
         end = time.monotonic() + limit_s
         while self.status is None and not until() and time.monotonic() <= end:
             time.sleep(_POLL_S)
@@ -70,10 +72,7 @@ class Process:
         self._process.wait()
 
     def _signalled(self, number: signal.Signals | None) -> bool:
-        """Sends the signal `number` to all processes of the group; for None, only checks whether there are any.
-
-        False if the group has none.
-        """
+        """Sends a signal (None: no signal) to all processes of the group; False if the group has none."""
         try:
             os.killpg(self._process.pid, number or 0)
         except (ProcessLookupError, PermissionError):
@@ -82,7 +81,7 @@ class Process:
 
 
 def printed(file: IO[bytes], begin: int = 0) -> str:
-    """The last lines that a command printed to a file after the byte `begin`, with secrets masked."""
+    """The last 40 lines that a command printed to a file after the byte `begin`, with secrets masked."""
     # Read without moving the file's position, at which the process writes.
     end = os.fstat(file.fileno()).st_size
     text = os.pread(file.fileno(), _READ_BYTES, max(begin, end - _READ_BYTES)).decode("utf-8", "replace")
@@ -92,15 +91,16 @@ def printed(file: IO[bytes], begin: int = 0) -> str:
 
 @contextmanager
 def ended_when_asked() -> Iterator[None]:
-    """In the block, SIGTERM and a closed terminal act like Ctrl-C, so that the block's processes end too.
+    """In the block, SIGTERM and SIGHUP raise SystemExit, as Ctrl-C raises KeyboardInterrupt: so the block can clean up.
 
-    Further signals are ignored until the end of the block, since they would leave slow processes behind.
+    Later signals are ignored until the end of the block, since they would leave slow processes behind. Outside the main
+    thread, nothing changes.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: handler for number in asked if (handler := signal.getsignal(number)) != signal.SIG_IGN}
+    ending_signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: handler for number in ending_signals if (handler := signal.getsignal(number)) != signal.SIG_IGN}
 
     def leave(received: int, _: object) -> None:
         for number in before:

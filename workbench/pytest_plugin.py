@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pytest
 
-from workbench.alternatives import GAPS, JUNIT, switched
+from workbench.alternatives import GAPS, JUNIT, switched_rows
 
 if TYPE_CHECKING:
     import httpx
@@ -33,7 +33,7 @@ class LeftOpen(UserWarning):
 
 
 class Options(NamedTuple):
-    """The arguments of a test's markers; the nearest marker wins."""
+    """The arguments of a test's `workbench` markers; a marker nearer to the test overrides others."""
 
     seed: int | str | None = None
     gaps: Mapping[str, Any] = {}
@@ -41,15 +41,15 @@ class Options(NamedTuple):
     start: Any = None
 
     @classmethod
-    def of(cls, item: pytest.Item, seed: str) -> "Options":
+    def for_test(cls, item: pytest.Item, seed: str) -> "Options":
         """A test's options, with this `seed` unless a marker names one. Raises UsageError: an unknown argument."""
-        said: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         for marker in reversed([*item.iter_markers(MARKER)]):
             if marker.args or {*marker.kwargs} - {*cls._fields}:
-                named = ", ".join(f"{name}=" for name in cls._fields)
-                raise pytest.UsageError(f"{item.nodeid}: the marker workbench takes {named} by name, and nothing else.")
-            said |= {**marker.kwargs, "gaps": {**said.get("gaps", {}), **marker.kwargs.get("gaps", {})}}
-        options = cls(**said)
+                names = ", ".join(f"{name}=" for name in cls._fields)
+                raise pytest.UsageError(f"{item.nodeid}: the marker workbench takes {names} by name, and nothing else.")
+            arguments |= {**marker.kwargs, "gaps": {**arguments.get("gaps", {}), **marker.kwargs.get("gaps", {})}}
+        options = cls(**arguments)
         return options._replace(seed=seed) if options.seed is None else options
 
     def open(self) -> "Workbench":
@@ -59,7 +59,7 @@ class Options(NamedTuple):
         return Workbench(seed=self.seed, gaps=self.gaps, start=self.start)
 
 
-_OPEN: Final = pytest.StashKey[list[tuple["Workbench", Options]]]()
+_SANDBOXES: Final = pytest.StashKey[list[tuple["Workbench", Options]]]()
 """The sandboxes of a test, each with its options."""
 _BROKEN_OFF: Final = pytest.StashKey[bool]()
 
@@ -80,7 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def bench(request: pytest.FixtureRequest) -> Iterator["Workbench"]:
     """A sandbox in this process for one test; its seed is the test's node id, unless the marker names one."""
-    options = Options.of(request.node, request.node.nodeid)
+    options = Options.for_test(request.node, request.node.nodeid)
     with options.open() as opened, _watched(request.node, opened, options):
         yield opened
 
@@ -118,7 +118,7 @@ def served_bench(request: pytest.FixtureRequest, _workbench_servers: "Servers") 
     """
     from workbench.bench import Workbench
 
-    options = Options.of(request.node, _SERVED_SEED)
+    options = Options.for_test(request.node, _SERVED_SEED)
     home, served = _workbench_servers(options)
     home.reset()
     before = _endpoints(home)
@@ -146,17 +146,17 @@ def _remove(home: "Workbench", endpoints: set[str]) -> None:
 def _watched(item: pytest.Item, opened: "Workbench", options: Options) -> Iterator[None]:
     """Lets a failed test show its sandbox; warns if a passed test left a prompt or a delivery open."""
     if options.scenario:
-        opened.http.event_hooks["request"].append(_asking_for(options.scenario))
-    item.stash.setdefault(_OPEN, []).append((opened, options))
+        opened.http.event_hooks["request"].append(_scenario_hook(options.scenario))
+    item.stash.setdefault(_SANDBOXES, []).append((opened, options))
     yield
-    item.stash[_OPEN].pop()
+    item.stash[_SANDBOXES].pop()
     if not opened.http.is_closed and not item.stash.get(_BROKEN_OFF, False):
         for message in _left_open(opened):
             warnings.warn(LeftOpen(message), stacklevel=1)
 
 
-def _asking_for(scenario: str) -> Callable[["httpx.Request"], None]:
-    """A hook that adds a scenario's header to the requests that take it. Raises UsageError: unknown scenario."""
+def _scenario_hook(scenario: str) -> Callable[["httpx.Request"], None]:
+    """An httpx hook that adds a scenario's header to requests that take it. Raises UsageError: unknown scenario."""
     import re
 
     from workbench.sandbox.operations import OPERATIONS
@@ -165,10 +165,10 @@ def _asking_for(scenario: str) -> Callable[["httpx.Request"], None]:
     if scenario not in offered:
         raise pytest.UsageError(f"There is no scenario {scenario!r}; there are {', '.join(sorted(offered))}.")
     paths = [re.sub(r"{\w+}", "[^/]+", operation.path) for operation in OPERATIONS if scenario in operation.scenarios]
-    taken = re.compile("|".join(paths))
+    pattern = re.compile("|".join(paths))
 
     def ask(request: "httpx.Request") -> None:
-        if request.method == "POST" and taken.fullmatch(request.url.path):
+        if request.method == "POST" and pattern.fullmatch(request.url.path):
             request.headers.setdefault("Sandbox-Scenario", scenario)
 
     return ask
@@ -196,7 +196,7 @@ def pytest_runtest_makereport(
     if call.excinfo is not None:
         item.stash[_BROKEN_OFF] = True
     if report.failed:
-        report.sections += [("workbench", _shown(item, *opened)) for opened in item.stash.get(_OPEN, [])]
+        report.sections += [("workbench", _shown(item, *opened)) for opened in item.stash.get(_SANDBOXES, [])]
     return report
 
 
@@ -207,9 +207,9 @@ def _shown(item: pytest.Item, bench: "Workbench", options: Options) -> str:
         shown = f"{left_out}{trace[-SHOWN_ROWS:]!r}"
     except Exception as error:  # noqa: BLE001  whatever keeps it from being read, the test's own failure is what counts
         shown = f"The trace cannot be read: {error}"
-    opening = {"seed": options.seed, "gaps": switched(options.gaps), "start": options.start}
-    said = ", ".join(f"{name}={value!r}" for name, value in opening.items() if value or name == "seed")
-    by_hand = f"Workbench({said})"
+    opening = {"seed": options.seed, "gaps": switched_rows(options.gaps), "start": options.start}
+    arguments = ", ".join(f"{name}={value!r}" for name, value in opening.items() if value or name == "seed")
+    by_hand = f"Workbench({arguments})"
     if bench.is_served:
         # The same address and the same keys: the shop that runs beside the sandbox keeps its environment.
         by_hand = f"bench = {by_hand}; bench.serve({bench.base_url.rpartition(':')[2]})"

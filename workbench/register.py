@@ -7,7 +7,7 @@ from workbench.domain.gaps import PAGE, Choice, choices_of, written
 from workbench.domain.wire.sandbox_controls import ReliedRow
 from workbench.errors import GapRefused
 from workbench.resources import notebook_name
-from workbench.text.render import Column, Table, Tabular, beside, bundle, preformatted, table
+from workbench.text.render import DisplayColumn, DisplayTable, Tabular, beside, bundle, preformatted, table
 
 Record = Mapping[str, Any]
 """A row of `GET /sandbox/gaps`."""
@@ -78,7 +78,7 @@ class GapRows(Tabular, list[GapRow]):
     @overload
     def __getitem__(self, name: slice) -> list[GapRow]: ...
     def __getitem__(self, name: SupportsIndex | slice | str) -> GapRow | list[GapRow]:
-        """The row with this name or at this place, or a slice of the rows. Raises GapRefused: no row has the name."""
+        """The row with this name or index, or a slice of the rows. Raises GapRefused: no row has the name."""
         if not isinstance(name, str):
             return super().__getitem__(name)
         for row in self:
@@ -97,8 +97,8 @@ class GapRows(Tabular, list[GapRow]):
         """A letter to the provider, in Markdown, about the rows that this run relied on."""
         return letter(self.used)
 
-    def _table(self) -> Table:
-        section = Column("section", link=f"{self._page}#section-{{}}")
+    def _table(self) -> DisplayTable:
+        section = DisplayColumn("section", link=f"{self._page}#section-{{}}")
         headings = (section, "name", "what the sandbox does", "what else it may do")
         names = [row["name"] + " (changed)" * row.is_changed for row in self]
         others = ["; ".join(map(str, row.choices[1:])) for row in self]
@@ -133,10 +133,10 @@ def letter(rows: Iterable[Record], seen: Mapping[str, str] | None = None) -> Let
     """
     known = seen or {}
     of_provider = (GapRow(row) for row in rows if not row["of_sandbox"])
-    asked = sorted(of_provider, key=lambda row: (-row["cost"], row["name"] in known))
-    first, rest = asked[:_FIRST_ASKED], asked[_FIRST_ASKED:]
-    parts = ["# Questions about your payment interface", _GREETING if asked else _NONE]
-    parts[1] += f" An appendix has {len(rest)} more." * bool(rest)
+    questions = sorted(of_provider, key=lambda row: (-row["cost"], row["name"] in known))
+    first, appendix = questions[:_FIRST_ASKED], questions[_FIRST_ASKED:]
+    parts = ["# Questions about your payment interface", _GREETING if questions else _NONE]
+    parts[1] += f" An appendix has {len(appendix)} more." * bool(appendix)
     for number, row in enumerate(first, 1):
         is_schedule = isinstance(row["value"], list | tuple)
         does, *others = [str(choice) if is_schedule else choice.says for choice in row.choices]
@@ -148,11 +148,11 @@ def letter(rows: Iterable[Record], seen: Mapping[str, str] | None = None) -> Let
         ]
         parts += [f"## {number}. {row['asks']}", "\n".join(f"- {name}: {text}" for name, text in lines if text)]
         parts += [f"Our reference: `{row['name']}`"]
-    if rest:
-        parts += [f"## Appendix: {len(rest)} more questions"]
-        texts = {row["name"]: f"We assume: {row.choices[0].says}" for row in rest}
+    if appendix:
+        parts += [f"## Appendix: {len(appendix)} more questions"]
+        texts = {row["name"]: f"We assume: {row.choices[0].says}" for row in appendix}
         texts |= {name: f"We saw: {text}" for name, text in known.items()}
-        parts += ["\n".join(f"- **{row['asks']}** {texts[row['name']]} (`{row['name']}`)" for row in rest)]
+        parts += ["\n".join(f"- **{row['asks']}** {texts[row['name']]} (`{row['name']}`)" for row in appendix)]
     return Letter("\n\n".join(parts) + "\n")
 
 

@@ -40,7 +40,7 @@ from workbench.merchant.calls import checked_text, host_of, ignore_cookies, inva
 from workbench.merchant.client import PaymentsClient, checked_names
 from workbench.merchant.receiver import Receiver
 from workbench.resources import Closing
-from workbench.text.render import Saved, Table, Tabular, table
+from workbench.text.render import DisplayTable, Saved, Tabular, table
 from workbench.visible import visible
 from workbench.watching import Watchers
 
@@ -403,7 +403,7 @@ class Phone:
 class Messages(Tabular, list[dict[str, Any]]):
     """The messages on a handset, displayed as a table: dicts with `at`, `sender`, `text` and the payment's fields."""
 
-    def _table(self) -> Table:
+    def _table(self) -> DisplayTable:
         return table("Messages, oldest first", ("from", "text"), [(row["sender"], mask(row["text"])) for row in self])
 
 

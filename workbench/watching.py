@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 
 _GATHER_S = 0.03
-"""Seconds for which news is gathered before callbacks run, so that a loop of a thousand calls redraws once."""
+"""The wait before callbacks run, in seconds, so that a loop of a thousand calls redraws once."""
 _REST_S = 0.15
 """Seconds of pause after callbacks, so that drawing takes the smaller part of a loop's time."""
 _ASK_EVERY_S = 0.5
@@ -15,7 +15,7 @@ class Watchers:
     """Callbacks without arguments, which run in one separate thread until `close`.
 
     For a sandbox in this process, `notify` is called after each call. For a served one, `position` is called twice a
-    second as long as there is a callback; if its result has changed, the callbacks run.
+    second as long as there is a callback; the callbacks run if its result, such as the last trace row, has changed.
     """
 
     def __init__(self, position: Callable[[], object] | None = None) -> None:

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench import draft_layout, read_ledger, read_statement
-from workbench.analysis.statements import LAYOUTS, Check, Draft, Statement, checked
+from workbench.analysis.statements import LAYOUTS, Draft, LayoutCheck, Statement, checked
 from workbench.analysis.statements.draft import masked, toml_value
 from workbench.analysis.statements.layouts import Layout, layout_from
 from workbench.errors import StatementRefused
@@ -70,7 +70,7 @@ def test_the_draft_reads_each_way_to_save_a_file_as_the_shipped_layout_reads_it(
     draft.write(tmp_path / "mine.toml")
     statement = read_statement(path, layouts=[tmp_path / "mine.toml"])
     assert statement.layout == "mine"
-    assert Check(draft.statement()).is_sound
+    assert LayoutCheck(draft.statement()).is_sound
     assert statement.rows["balance_minor"].notna().any()
     exported = read_statement(SHAPES / f"{name}.csv")
     step = -1 if way == "the other way round" else 1
@@ -137,14 +137,14 @@ class TestProofs:
         ]  # fmt: skip
         assert draft.statement().rows["problem"].notna().sum() == 1
         draft.declare(statuses={**draft.declared["statuses"], "Zebra": "pending"})
-        assert Check(draft.statement()).is_sound
+        assert LayoutCheck(draft.statement()).is_sound
         assert lines_of(draft, "Zebra")[0].startswith('Zebra = "pending"')
 
     def test_fees_that_the_amounts_hold_already_are_left_out(self, tmp_path: Path):
         rows = "2026-10-13,A1,x,2.00,,100.00,100.00\n2026-10-14,A2,y,2.00,52.00,,48.00\n"
         draft = drafted(tmp_path, "Date,Reference,Description,Fee,Debit,Credit,Balance\n" + rows)
         assert lines_of(draft, "fee =") == ['# ? fee = "Fee"  # the balance follows without it alone']
-        assert Check(draft.statement()).is_sound
+        assert LayoutCheck(draft.statement()).is_sound
         assert answered(draft).columns["fee"] == "Fee", "though it is ignored until then"
 
     def test_each_answer_to_an_unknown_own_party_makes_a_layout(self, tmp_path: Path):
@@ -152,7 +152,7 @@ class TestProofs:
         above = "Currency:,Zambian Kwacha\nCurrency code:,Kwacha\n"
         draft = drafted(tmp_path, f"{above}Date,Reference,Amount,From,To\n{rows}")
         assert {"own", "columns", "preamble"} <= draft.doubts.keys()
-        assert Check(draft.statement()).is_sound
+        assert LayoutCheck(draft.statement()).is_sound
         layout = answered(draft)
         assert (layout.account, layout.currency, layout.direction_by) == ("bank:settlement", "ZMW", "parties")
         for fewer in ("# ? from", "# ? to"):
@@ -208,7 +208,7 @@ class TestProofs:
         draft = drafted(tmp_path, PLAIN + "2026-10-13,,BALANCE B/F,,,5.00\n2026-10-14,A1,x,,5.00,10.00\n")
         assert lines_of(draft, "openings") == ['openings = ["BALANCE B/F"]  # line 2']
         assert "makes_keys" not in draft.declared
-        assert Check(draft.statement()).is_sound
+        assert LayoutCheck(draft.statement()).is_sound
 
     @pytest.mark.parametrize(
         ("text", "said"),
@@ -243,7 +243,7 @@ class TestProofs:
         assert lines_of(draft, "Kwacha") == [said]
         draft = drafted(tmp_path, f"Conta n. 1,Ab\nAccount No: 4400012345678\nIBAN,0971234567\n{PLAIN}{rows}")
         assert lines_of(draft, "openings") == ['openings = ["Vindo de tras"]  # line 5 has a balance and no amount']
-        assert Check(draft.statement()).is_sound
+        assert LayoutCheck(draft.statement()).is_sound
         assert lines_of(draft, "account =")[0].endswith("; the file calls it ••••••••••678 (line 2, 'Account No')")
         assert "71234567" not in draft.toml
         draft = drafted(tmp_path, f"{PLAIN}{rows}2026-10-16,,Total,1.00,5.00,\n")
@@ -271,9 +271,9 @@ class TestProofs:
         draft = drafted(tmp_path, "Tag;Betrag;Kunde;Beleg\n" + rows)
         assert draft.columns == {"key": "Beleg", "moment": "Tag", "amount": "Betrag", "phone": "Kunde"}
         assert len(lines_of(draft, "# ? by its cells alone")) == 4
-        assert Check(draft.statement()).is_sound
+        assert LayoutCheck(draft.statement()).is_sound
         draft.declare(columns={**draft.columns, "key": "Kunde", "phone": "Beleg"}, account="a")
-        assert "1234567" not in str(Check(draft.statement())), "whatever a column is taken for"
+        assert "1234567" not in str(LayoutCheck(draft.statement())), "whatever a column is taken for"
 
 
 class TestSafety:
@@ -298,14 +298,14 @@ class TestSafety:
         text = 'Date,Reference,Status,Amount,"a""] = \\ #\n"\n2026-10-13,A1,"x"" = \n[columns]\x7f",5.00,1\n'
         draft = drafted(tmp_path, text)
         draft.declare(statuses=dict.fromkeys(draft.declared["statuses"], "completed"))
-        assert Check(draft.statement()).is_sound
+        assert LayoutCheck(draft.statement()).is_sound
         assert draft.layout.ignored == ('a"] = \\ #',)
 
 
 def test_a_check_gives_the_commonest_reason_first_each_with_its_first_line(tmp_path: Path):
     days = ["2026-10-20", "32.10.2026", "2026-10-22", "2026-10-23"]
     rows = [f"{day},A{place},{'5,0x' if place > 1 else '5.00'}\n" for place, day in enumerate(days)]
-    check = Check(drafted(tmp_path, "".join(["Date,Reference,Amount\n", *rows])).statement())
+    check = LayoutCheck(drafted(tmp_path, "".join(["Date,Reference,Amount\n", *rows])).statement())
     assert [*check.reasons().values()] == [(4, 2), (3, 1)]
 
 
@@ -324,18 +324,18 @@ def test_debits_with_and_without_parentheses_are_debits_if_the_balance_proves_th
     draft = drafted(tmp_path, PLAIN + "\n".join(rows))
     assert draft.columns["debit"] == "Debit"
     assert draft.statement().rows["direction"].tolist() == ["in", "out", "out", "out"]
-    assert Check(draft.statement()).is_sound
+    assert LayoutCheck(draft.statement()).is_sound
 
 
 def test_what_is_declared_changes_the_draft(tmp_path: Path):
     draft = draft_layout(saved(tmp_path, "airtel_merchant", "utf-8"))
-    shown = str(Check(draft.statement()))
+    shown = str(LayoutCheck(draft.statement()))
     assert "MP261030.0711.C70001" in shown
     assert "agrees in every row" in shown
     assert "260971234567" not in shown
     without = {name: heading for name, heading in draft.columns.items() if name != "fee"}
     draft.declare(columns=without, ignored=[*draft.declared["ignored"], draft.columns["fee"]])
-    assert "does not agree" in str(Check(draft.statement()))
+    assert "does not agree" in str(LayoutCheck(draft.statement()))
     draft.declare(statuses={"TS": "completed", "TF": "done"})
     with pytest.raises(StatementRefused, match="status done does not exist"):
         draft.statement()
@@ -372,7 +372,7 @@ def test_of_a_long_file_the_end_is_looked_at_too(tmp_path: Path, monkeypatch: py
     draft = drafted(tmp_path, "\n".join([PLAIN.strip(), *rows, "Total,,,,75.00,"]))
     assert lines_of(draft, "dates") == ["dates = [\"%d/%m/%Y\"]  # line 15 '14/10/2026' can only be day first"]
     assert draft.declared["footers"] == ["Total"]
-    assert Check(draft.statement()).is_sound
+    assert LayoutCheck(draft.statement()).is_sound
 
 
 def test_a_last_row_whose_day_cannot_be_is_no_total(tmp_path: Path):

@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
 from workbench import Workbench
@@ -252,6 +253,18 @@ def test_what_cannot_be_done_is_refused_and_what_came_before_it_stays(bench: Wor
     assert sent(simulation="no name")[1]["code"] == "parameter_invalid"
     assert sent(*[charge] * (MAX_COMMANDS + 1))[1]["code"] == "parameter_invalid"
     assert bench.http.post("/sandbox/simulation", json={"simulation": "a"}).status_code == 401
+
+
+@pytest.mark.parametrize(("choice", "status", "param"), [("ignored", 200, None), ("refused", 400, "commands.0.odrer")])
+def test_an_unknown_field_of_a_command_is_treated_as_one_of_any_body(choice: str, status: int, param: str | None):
+    commands = [{"at_ms": milliseconds(START), "what": "payout", "odrer": "order-1"}]
+    with Workbench(gaps={"unknown_fields": choice}) as bench, bench.serve() as served:
+        key, month = {"Authorization": f"Bearer {bench.secret_key}"}, {"simulation": "month", "commands": commands}
+        answer = httpx.post(f"{served.base_url}/sandbox/simulation", json=month, headers=key)
+        assert (answer.status_code, answer.json().get("param")) == (status, param)
+        described = bench.http.get("/openapi.json").json()["components"]["schemas"]
+        names = ("Advance", "Simulate", "SimulatedCommand")
+        assert {described[name].get("additionalProperties") for name in names} == {None if param is None else False}
 
 
 def test_who_scripted_a_fault_of_the_service_is_told(bench: Workbench):

@@ -14,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from workbench import draft_layout, reconcile
-from workbench.analysis.statements import LAYOUTS, Check, Layout, Statement, read_ledger, read_statement
-from workbench.analysis.statements.cells import Column
+from workbench.analysis.statements import LAYOUTS, Layout, LayoutCheck, Statement, read_ledger, read_statement
+from workbench.analysis.statements.cells import CellColumn
 from workbench.analysis.statements.dates import ABSENT, DateFormat, dates_in
 from workbench.domain.phones import mask_phone, phone_hash
 from workbench.errors import StatementRefused
@@ -39,7 +39,7 @@ def mtn(folder: Path, *dates: str) -> Path:
 ])  # fmt: skip
 def test_a_text_as_long_as_a_moment_is_read_as_the_format_reads_it(text: str):
     by = DateFormat("%Y-%m-%d %H:%M:%S")
-    read = dates_in("mine.csv", [by], np.array([2]), Column.of_cells([text]))
+    read = dates_in("mine.csv", [by], np.array([2]), CellColumn.from_cells([text]))
     assert read.local.tolist() == [ABSENT if by.read(text) is None else by.read(text)]
 
 
@@ -108,7 +108,7 @@ def test_a_column_of_dates_is_read_as_its_cells_one_by_one(pattern: str):
     texts = [bare.format(*cells) for cells in product(*(CELLS[each] for each in used))]
     texts += ["", "x", f"{texts[0]}0", f"{texts[0]}\n.", texts[0].replace("0", "\u0660")]
     one_by_one = [by.read(text) for text in texts]
-    read = dates_in("mine.csv", [by], np.arange(len(texts)), Column.of(pa.array(texts)))
+    read = dates_in("mine.csv", [by], np.arange(len(texts)), CellColumn.from_arrow(pa.array(texts)))
     assert [None if at == ABSENT else at for at in read.local.tolist()] == one_by_one
     assert None in one_by_one
     assert one_by_one[0] is not None
@@ -413,6 +413,42 @@ def test_a_narrative_in_lines_of_its_own_is_joined_to_the_row_above_and_that_is_
     assert f"bank.csv: {JOINED}" in reconcile(ours, statement).notes
 
 
+PAGED = """Date,Reference,Description,Debit,Credit,Balance
+13/10/2026,A1,TRANSFER FROM,,500.00,500.00
+Carried forward,,,,,500.00
+Page 1 of 2
+Date,Reference,Description,Debit,Credit,Balance
+Brought forward,,,0.00,0.00,500.00
+,,MTN COLLECTIONS,,,
+15/10/2026,A3,CHARGE,20.00,,480.00
+,,page 2/2,,,
+"""
+
+
+def test_what_belongs_to_a_page_is_no_row_and_is_said_but_a_line_with_an_amount_stays(tmp_path: Path):
+    layout = Layout("bank", OF_A_BANK, ("%d/%m/%Y",), account="bank:settlement")
+    statement = read_statement(bank(tmp_path, PAGED), layout=layout)
+    assert statement.rows["description"].tolist() == ["TRANSFER FROM MTN COLLECTIONS", "CHARGE"]
+    assert (statement.of_pages, statement.joined, statement.follows) == ((3, 4, 5, 6, 9), (7,), "agrees in every row")
+    said = "Lines 3, 4, 5, … belong to a page: page numbers, repeated headers and balances carried forward are no rows."
+    assert said in statement.remarks
+    other = read_statement(bank(tmp_path, PAGED.replace("forward,,,,,500", "forward,,,,,501")), layout=layout)
+    assert other.findings["line"].tolist() == [3, 6], "a balance that is carried forward must agree too"
+    for line, old, new in (
+        (3, "Carried forward,,,,,500.00", "Carried forward,,,,1.00,500.00"),
+        (4, "Page 1 of 2", "Page 1 of 2,,,,7.00,"),
+        (6, ",0.00,0.00,500.00", ",0.00,0.00,many"),
+        (9, ",,page 2/2,,,", ",A9,page 2/2,,,"),
+    ):
+        rows = read_statement(bank(tmp_path, PAGED.replace(old, new)), layout=layout).rows
+        assert rows["line"][rows["problem"].notna()].tolist() == [line], new
+    numbers = replace(layout, columns=dict(zip(OF_A_BANK, "123456", strict=True)))
+    assert read_statement(bank(tmp_path, "1,2,3,4,5,6\n1,2,3,4,5,6\n"), layout=numbers).rows["problem"].notna().all()
+    with pytest.raises(StatementRefused, match="the header is repeated here"):
+        read_ledger(bank(tmp_path, PAGED), layout=layout)
+    assert "amounts are not read" not in draft_layout(tmp_path / "bank.csv").toml
+
+
 @pytest.mark.parametrize("newest_first", [False, True])
 @pytest.mark.parametrize(
     ("changes", "repeated"),
@@ -445,7 +481,7 @@ def test_a_row_that_repeats_the_one_before_with_its_balance_counts_once_if_the_b
 def test_the_draft_takes_none_of_them_for_a_total_and_reads_them_all(tmp_path: Path):
     draft = draft_layout(bank(tmp_path, CONTINUED + "Total,,,120.00,800.00,\n"))
     assert draft.declared["footers"] == ["Total"]
-    assert JOINED in Check(draft.statement()).text()
+    assert JOINED in LayoutCheck(draft.statement()).text()
     assert draft.statement().rows["description"].tolist() == NARRATIVES
     assert f"# {JOINED}" in draft.toml
 

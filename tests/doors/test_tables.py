@@ -177,6 +177,7 @@ class TestMoments:
         assert not ledger.trial_balance(as_of=day).equals(before)
 
     def test_a_day_or_a_moment_may_be_text(self, shop: Shop):
+        shop.charge(12_345)
         shop.to_midnight()
         ledger = shop.bench.ledger
         day, at = ledger.entries.iloc[-1][["business_date", "occurred_at"]]

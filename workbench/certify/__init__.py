@@ -7,8 +7,8 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from workbench.certify import checks
-from workbench.certify.checks import CHECKS, ORDER_CHECKS, Check, Event, Exam, Exchange, Judge, NoAnswer, Payment
-from workbench.certify.report import FAILED, NOT_EXAMINED, PASSED, WARNING, Report, Row, some
+from workbench.certify.checks import CHECKS, ORDER_CHECKS, Check, Exam, Judge, PaymentEvents, RawEvent, WebhookExchange
+from workbench.certify.report import FAILED, NOT_EXAMINED, PASSED, WARNING, Report, ReportRow, first_few
 from workbench.certify.shop import NotExamined, Orders, ShopOrder, total
 from workbench.domain.moments import rfc3339
 from workbench.domain.signatures import respellings
@@ -24,7 +24,7 @@ _ORDERS_S: Final = 5.0
 _POLL_S: Final = 0.2
 _GONE: Final = "nothing listens any more"
 _UNACCEPTED: Final = "let your shop accept genuine messages first"
-_BROKE: Final = "let the command that failed succeed first"
+_COMMAND_FAILED: Final = "let the command that failed succeed first"
 
 
 class Interrupted(KeyboardInterrupt):
@@ -35,20 +35,20 @@ class Interrupted(KeyboardInterrupt):
         self.report = report
 
 
-class Result(NamedTuple):
+class CheckResult(NamedTuple):
     """The outcome of a check: its row in the report, and the exchanges at fault."""
 
     check: Check
-    row: Row
-    payment: Payment | None = None
-    faulty: Sequence[Exchange] = ()
-    broke: bool = False
+    row: ReportRow
+    payment: PaymentEvents | None = None
+    faulty: Sequence[WebhookExchange] = ()
+    command_failed: bool = False
     """True if one of the user's commands failed."""
 
     @property
-    def is_refused(self) -> bool:
-        """True if the shop rejected all forged messages of the check."""
-        return self.check.judge is checks.refused and not any(each.is_accepted for each in self.faulty)
+    def is_rejected(self) -> bool:
+        """True for a check of forged messages, if the shop accepted none of them."""
+        return self.check.judge is checks.rejected and not any(exchange.is_accepted for exchange in self.faulty)
 
 
 def certify(  # noqa: PLR0913  every argument is another fact about the shop
@@ -60,18 +60,18 @@ def certify(  # noqa: PLR0913  every argument is another fact about the shop
     orders: Orders | None = None,
     printed: Callable[[], str] = str,
     restart: Callable[[], object] | None = None,
-    ended: Callable[[Row], object] = lambda _: None,
+    ended: Callable[[ReportRow], object] = lambda _: None,
     limit_s: int | None = None,
 ) -> Report:
     """Examines the webhook endpoint at `url`, on this machine, which verifies messages with `secret`.
 
     `checkout` takes a customer's phone number and makes the shop create a payment in the sandbox of `session`; without
-    it the exam makes the payments, and the shop does not know them. `orders` returns payment → the count of its order's
-    fulfilments, alone or with the order's status. `printed` returns the shop's output since its previous call.
-    `restart` ends the shop and starts it again. `ended` receives each check that has a verdict, when the check ends.
-    `limit_s` is the time allowed for a response, in seconds; by default it is the sandbox's `delivery_timeout_s`, 15 s
-    unless switched. The exam advances the session's clock by a day and some minutes, and takes seconds for a quick
-    endpoint, a few minutes at most.
+    it the exam makes the payments, and the shop does not know them. `orders` returns payment → how often its order was
+    fulfilled, as a number, or as a ShopOrder with the order's status. `printed` returns the shop's output since its
+    previous call. `restart` ends the shop and starts it again. `ended` is called with the row of each examined check,
+    when the check ends. `limit_s` is the time allowed for a response, in seconds; by default it is the sandbox's
+    `delivery_timeout_s`, 15 s unless switched. The exam advances the session's clock by a day and some minutes, and
+    takes seconds for a quick endpoint, a few minutes at most.
     Raises ExamRefused: the URL is not on this machine, nothing listens there, the secret is invalid, or no payment can
     be made. Raises Interrupted: Ctrl-C.
     """
@@ -82,16 +82,16 @@ def certify(  # noqa: PLR0913  every argument is another fact about the shop
     if orders is not None:
         orders()
     try:
-        exam.first = exam.yesterday = exam.made()
+        exam.first = exam.yesterday = exam.make_payment()
     except NotExamined as error:
         raise ExamRefused(f"No payment could be made: {error}.") from None
     session.clock.advance(days=1)
-    results: list[Result] = []
-    cause_by_check: dict[str, Row] = {}
+    results: list[CheckResult] = []
+    cause_by_check: dict[str, ReportRow] = {}
 
     def report() -> Report:
-        left = [check.row._replace(came="interrupted") for check in (*CHECKS, *ORDER_CHECKS)[len(results) :]]
-        rows = (*(_explained(result.row, cause_by_check) for result in results), *left)
+        interrupted = [check.row._replace(came="interrupted") for check in (*CHECKS, *ORDER_CHECKS)[len(results) :]]
+        rows = (*(_explained(result.row, cause_by_check) for result in results), *interrupted)
         at, took_s = rfc3339(int(time.time() * 1000)), round(time.monotonic() - began, 1)
         return Report(url, at, took_s, rows, exam.switched, (*dict.fromkeys(cause_by_check.values()),))
 
@@ -106,12 +106,12 @@ def certify(  # noqa: PLR0913  every argument is another fact about the shop
     return report()
 
 
-def _results(exam: Exam, until: float) -> Iterator[Result]:
+def _results(exam: Exam, until: float) -> Iterator[CheckResult]:
     """Makes and judges the checks in turn, and yields a result for each.
 
     The exam stops at `until`, in seconds of the monotonic clock, or when the shop accepts no genuine message or no
-    longer responds. Later checks are then not examined; but if the endpoint used more than half of the time, the last
-    check fails.
+    longer responds. Later checks are then not examined; but if time ran out and waiting for the endpoint took more than
+    half of it, the last check fails.
     """
     timeouts, stopped = 0, ""
     for check in CHECKS:
@@ -121,22 +121,22 @@ def _results(exam: Exam, until: float) -> Iterator[Result]:
             # The endpoint, not the making of payments, has used more than half of the time.
             is_slow = stopped == _TIME_UP and check is CHECKS[-1] and exam.waited_ms > _EXAM_S * 500
             slowest = f"{_TIME_UP}; the slowest response took {exam.slowest.reply.latency_ms} ms"
-            yield Result(check, check.ended(FAILED, slowest) if is_slow else check.ended(NOT_EXAMINED, stopped))
+            yield CheckResult(check, check.ended(FAILED, slowest) if is_slow else check.ended(NOT_EXAMINED, stopped))
             continue
         exam.exchanges, payment = [], None
         exam.printed()
         try:
             payment = check.run(exam)
-        except NoAnswer:
+        except checks.NoAnswer:
             timeouts += 1
         except (NotExamined, ApiError) as error:
-            yield Result(check, check.ended(NOT_EXAMINED, str(error)))
+            yield CheckResult(check, check.ended(NOT_EXAMINED, str(error)))
             continue
         except ExamRefused as error:
             # The command that fails now has worked for the first payment.
-            came, output = _broken(error)
+            message, output = _command_failure(error)
             printed = "\n".join(filter(None, [output, exam.printed()]))
-            yield Result(check, check.ended(FAILED, came, printed), broke=True)
+            yield CheckResult(check, check.ended(FAILED, message, printed), command_failed=True)
             stopped = "" if exam.target.listens() else _GONE
             continue
         result = _judged(exam, check, payment)
@@ -150,14 +150,14 @@ def _results(exam: Exam, until: float) -> Iterator[Result]:
             stopped = _GONE
 
 
-def _broken(error: ExamRefused) -> tuple[str, str]:
-    """The message about a command that failed, and what the command printed."""
+def _command_failure(error: ExamRefused) -> tuple[str, str]:
+    """Splits the error of a failed command into a message and what the command printed."""
     message, _, output = error.message.partition("; it printed:\n")
     return f"{message}. {error.hint}".strip() if output else str(error), output
 
 
-def _judged(exam: Exam, check: Check, payment: Payment | None) -> Result:
-    faults: dict[str, list[Exchange]] = {}
+def _judged(exam: Exam, check: Check, payment: PaymentEvents | None) -> CheckResult:
+    faults: dict[str, list[WebhookExchange]] = {}
     for exchange in exam.exchanges:
         if fault := check.judge(exchange.reply, exam.limit_ms):
             faults.setdefault(fault, []).append(exchange)
@@ -165,83 +165,83 @@ def _judged(exam: Exam, check: Check, payment: Payment | None) -> Result:
         counts = Counter(str(exchange.reply.status_code) for exchange in exam.exchanges)
         listed = ", ".join(status if count == 1 else f"{count} times {status}" for status, count in counts.items())
         slowest_ms = max(exchange.reply.latency_ms for exchange in exam.exchanges)
-        return Result(check, check.ended(PASSED, f"{listed}, at most {slowest_ms} ms"), payment)
-    came = [
-        f"{some([*dict.fromkeys(exchange.label for exchange in group)], ', ')}: {fault}"
+        return CheckResult(check, check.ended(PASSED, f"{listed}, at most {slowest_ms} ms"), payment)
+    parts = [
+        f"{first_few([*dict.fromkeys(exchange.label for exchange in group)], ', ')}: {fault}"
         for fault, group in faults.items()
     ]
-    row = check.ended(WARNING if check.warns else FAILED, some(came, "; "), exam.printed())
-    result = Result(check, row, payment, [*chain.from_iterable(faults.values())])
-    return result._replace(row=row._replace(**checks.REFUSED_BADLY)) if result.is_refused else result
+    row = check.ended(WARNING if check.warns else FAILED, first_few(parts, "; "), exam.printed())
+    result = CheckResult(check, row, payment, [*chain.from_iterable(faults.values())])
+    return result._replace(row=row._replace(**checks.REJECTED_BADLY)) if result.is_rejected else result
 
 
 # Orders
 
 
-def _order_results(exam: Exam, results: Sequence[Result]) -> Iterator[Result]:
+def _order_results(exam: Exam, results: Sequence[CheckResult]) -> Iterator[CheckResult]:
     """Judges the orders of the payments in `results`, and yields a result for each check of an order."""
-    made = {result.row.name: result for result in results}
+    result_by_check = {result.row.name: result for result in results}
     orders_of: dict[str, ShopOrder] = {}
-    broke, why_not, output, gone = False, "" if exam.orders else "--orders would examine it", "", 0
+    command_failed, why_not, output, gone = False, "" if exam.orders else "--orders would examine it", "", 0
     if exam.orders:
         try:
-            orders_of = _settled(exam, exam.orders, results)
-            gone = len(exam.known.keys() - exam.orders().keys())
+            orders_of = _final_orders(exam, exam.orders, results)
+            gone = len(exam.orders_before_restart.keys() - exam.orders().keys())
         except ExamRefused as error:
             # The command worked before the first check.
-            broke, (why_not, output) = True, _broken(error)
+            command_failed, (why_not, output) = True, _command_failure(error)
     in_all = total(orders_of.values()).fulfilled
-    if not exam.checkout and not in_all and any(made[name].row.verdict == PASSED for name in orders_of):
+    if not exam.checkout and not in_all and any(result_by_check[name].row.verdict == PASSED for name in orders_of):
         orders_of, why_not = {}, "the shop does not know the payments: let --checkout make them"
     for check in ORDER_CHECKS:
-        name, _, what = check.row.name.partition(".")
-        result = made[name]
-        if name not in orders_of and broke:
-            verdict, came = FAILED, why_not
+        name, _, aspect = check.row.name.partition(".")
+        result = result_by_check[name]
+        if name not in orders_of and command_failed:
+            verdict, text = FAILED, why_not
         elif name not in orders_of:
             # A check that was not examined has the same reason: no --cmd, or too little time.
-            own = result.row.came if result.row.verdict == NOT_EXAMINED else why_not
-            verdict, came = NOT_EXAMINED, own or (_BROKE if result.broke else _UNACCEPTED)
+            reason = result.row.came if result.row.verdict == NOT_EXAMINED else why_not
+            verdict, text = NOT_EXAMINED, reason or (_COMMAND_FAILED if result.command_failed else _UNACCEPTED)
         elif name == "restart" and gone:
-            verdict, came = FAILED, f"{gone} earlier order{'s are' if gone > 1 else ' is'} gone"
-        elif what == "status":
-            verdict, came = _status_verdict(result, orders_of[name].status)
+            verdict, text = FAILED, f"{gone} earlier order{'s are' if gone > 1 else ' is'} gone"
+        elif aspect == "status":
+            verdict, text = _status_verdict(result, orders_of[name].status)
         else:
-            verdict, came = _count_verdict(result, orders_of[name], in_all)
-        yield Result(check, check.ended(verdict, came, output), broke=broke)
+            verdict, text = _count_verdict(result, orders_of[name], in_all)
+        yield CheckResult(check, check.ended(verdict, text, output), command_failed=command_failed)
 
 
-def _settled(exam: Exam, orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
-    """Check → its payment's order.
+def _final_orders(exam: Exam, orders: Orders, results: Sequence[CheckResult]) -> dict[str, ShopOrder]:
+    """Name of a check → the order of its payment.
 
     Reads the orders again until two readings agree and hold the expected fulfilments, for at most 5 s.
     """
-    asked = [
+    expected = [
         (result.row.name, result.payment.ids, result.check.order.fulfilled if result.row.verdict == PASSED else 0)
         for result in results if result.check.order and result.payment
     ]  # fmt: skip
     until, last = time.monotonic() + _ORDERS_S, None
     while True:
-        read = {**exam.known, **orders()}
-        orders_of = {name: total(read[key] for key in ids if key in read) for name, ids, _ in asked}
-        are_fulfilled = all(orders_of[name].fulfilled >= count for name, _, count in asked)
+        read = {**exam.orders_before_restart, **orders()}
+        orders_of = {name: total(read[key] for key in ids if key in read) for name, ids, _ in expected}
+        are_fulfilled = all(orders_of[name].fulfilled >= count for name, _, count in expected)
         if time.monotonic() > until or (orders_of == last and are_fulfilled):
             return orders_of
         last = orders_of
         time.sleep(_POLL_S)
 
 
-def _count_verdict(result: Result, order: ShopOrder, in_all: int) -> tuple[str, str]:
+def _count_verdict(result: CheckResult, order: ShopOrder, in_all: int) -> tuple[str, str]:
     has, due = order.fulfilled, result.check.order.fulfilled if result.check.order else 0
     if has < due and result.row.verdict == FAILED:
         return NOT_EXAMINED, _UNACCEPTED
     if not has and not due and not in_all:
         return NOT_EXAMINED, "no order was fulfilled at all"
-    is_early = has and not due and result.is_refused
+    is_early = has and not due and result.is_rejected
     return PASSED if has == due else FAILED, checks.times(has) + ", although the message was rejected" * bool(is_early)
 
 
-def _status_verdict(result: Result, status: str | None) -> tuple[str, str]:
+def _status_verdict(result: CheckResult, status: str | None) -> tuple[str, str]:
     if not status:
         return NOT_EXAMINED, '--orders with a "status" in each line would examine it'
     is_due = result.check.order and status.casefold() == result.check.order.status
@@ -252,9 +252,9 @@ def _status_verdict(result: Result, status: str | None) -> tuple[str, str]:
 
 
 class _Cause(NamedTuple):
-    """The signs of a cause: a cause explains a failed check if all faulty exchanges of the check fit the signs."""
+    """Conditions of a cause, which explains a failed check if all faulty exchanges of the check fit."""
 
-    fits: Callable[[Exchange, Exam], bool]
+    fits: Callable[[WebhookExchange, Exam], bool]
     judge: Judge | None = None
     """The judge of the checks that the cause may explain; None for all checks."""
     needs: tuple[str, ...] = ()
@@ -269,75 +269,79 @@ _CAUSES: Final[Mapping[str, _Cause]] = {
         lambda exchange, exam: exam.spelling in _rejected_spellings(exchange), checks.accepted, least=1
     ),
     "verifies_nothing": _Cause(
-        lambda exchange, _: exchange.is_accepted, checks.refused, needs=("wrong_secret", "missing_headers")
+        lambda exchange, _: exchange.is_accepted, checks.rejected, needs=("wrong_secret", "missing_headers")
     ),
-    "uncaught": _Cause(lambda exchange, _: exchange.reply.status_code in range(500, 1000), checks.refused),
+    "uncaught": _Cause(lambda exchange, _: exchange.reply.status_code in range(500, 1000), checks.rejected),
     "command": _Cause(lambda *_: True),
 }
-"""Cause → its signs; `checks.toml` has its texts."""
+"""Name of a cause → its conditions; `checks.toml` has its texts."""
 
 
-def _causes_of(exam: Exam, results: Iterable[Result]) -> dict[str, Row]:
-    """Check name → the cause that explains its failure.
+def _causes_of(exam: Exam, results: Iterable[CheckResult]) -> dict[str, ReportRow]:
+    """Name of a check → the report's row of the cause that explains its failure.
 
     Sends some rejected genuine messages again to find the cause, and sets `spelling` of `exam`.
     """
-    failed = [each for each in results if each.row.verdict in {FAILED, WARNING} and (each.faulty or each.broke)]
+    failed = [
+        result for result in results
+        if result.row.verdict in {FAILED, WARNING} and (result.faulty or result.command_failed)
+    ]  # fmt: skip
     exam.spelling = _verified_spelling(exam, failed)
-    cause_by_check: dict[str, Row] = {}
+    cause_by_check: dict[str, ReportRow] = {}
     for texts in checks.texts("cause"):
         cause = _CAUSES[texts["name"]]
         group = [
             result for result in failed
             if result.row.name not in cause_by_check and cause.judge in {None, result.check.judge}
-            and result.broke is (texts["name"] == "command")
+            and result.command_failed is (texts["name"] == "command")
             and all(cause.fits(exchange, exam) for exchange in result.faulty)
         ]  # fmt: skip
         names = {result.row.name for result in group}
         # The check `slow` repeats the slowest response of another check, so it does not count as a second failure.
         if len(names - {"slow"}) >= cause.least and names.issuperset(cause.needs):
-            came = texts["came"].format(limit_s=exam.limit_ms // 1000) or group[0].row.came
+            text = texts["came"].format(limit_s=exam.limit_ms // 1000) or group[0].row.came
             sent = ", ".join(result.row.title for result in group)
             printed = next((result.row.printed for result in group if result.row.printed), "")
-            row = Row(**{**texts, "came": came}, verdict=FAILED, sent=sent, expected="", printed=printed)
+            row = ReportRow(**{**texts, "came": text}, verdict=FAILED, sent=sent, expected="", printed=printed)
             cause_by_check.update(dict.fromkeys(names, row))
     return cause_by_check
 
 
-def _explained(row: Row, cause_by_check: Mapping[str, Row]) -> Row:
-    """Returns the row; if a cause explains the row's failure, with the `why` and `fix` of the cause."""
+def _explained(row: ReportRow, cause_by_check: Mapping[str, ReportRow]) -> ReportRow:
+    """Returns the row, with the `why` and `fix` of the cause that explains its failure, if there is such a cause."""
     cause = cause_by_check.get(row.name) or cause_by_check.get(row.name.partition(".")[0])
     if cause is None or row.verdict not in {FAILED, WARNING}:
         return row
     return row._replace(cause=cause.title, why=cause.why, fix=cause.fix, notebook=cause.notebook, printed="")
 
 
-def _verified_spelling(exam: Exam, failed: Sequence[Result]) -> int | None:
-    """The index in `_rejected_spellings` of the JSON text over which the shop verifies signatures; None if unknown.
+def _verified_spelling(exam: Exam, failed: Sequence[CheckResult]) -> int | None:
+    """Finds out whether the shop verifies signatures over JSON that it writes anew, not over the received bytes.
 
-    Sends a rejected genuine message again, signed over each way to write its JSON.
+    Sends a rejected genuine message again with signatures over each spelling of its JSON. Returns the number of the
+    accepted spelling, a key of `_rejected_spellings`; None if there is none.
     """
     for result in failed:
         for exchange in result.faulty if result.check.judge is checks.accepted else ():
             spellings = _rejected_spellings(exchange)
-            if not spellings or exam.delivered(event := Event.read(exchange.body)).is_accepted:
+            if not spellings or exam.send_genuine(event := RawEvent.read(exchange.body)).is_accepted:
                 continue
-            for place, body in spellings.items():
-                if exam.delivered(event, body).is_accepted:
-                    return place
+            for number, body in spellings.items():
+                if exam.send_genuine(event, body).is_accepted:
+                    return number
             break
     return None
 
 
-def _rejected_spellings(exchange: Exchange) -> dict[int | None, bytes]:
-    """Number of a spelling → the message's JSON as some library writes it, if its bytes differ from the bytes sent.
+def _rejected_spellings(exchange: WebhookExchange) -> dict[int | None, bytes]:
+    """Number of a spelling → the message's JSON as some library writes it, if the bytes differ from the sent ones.
 
     Empty if the shop did not reject the message.
     """
-    if exchange.reply.status_code not in checks.REFUSED:
+    if exchange.reply.status_code not in checks.REJECTED:
         return {}
     bodies = (
         *respellings(exchange.body),
         *respellings(exchange.body, lambda text: int(float(text)) if float(text).is_integer() else float(text)),
     )
-    return {place: body for place, body in enumerate(bodies) if body != exchange.body}
+    return {number: body for number, body in enumerate(bodies) if body != exchange.body}

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from workbench.certify.report import NOT_EXAMINED, Row, switched_text
+from workbench.certify.report import NOT_EXAMINED, ReportRow, switched_text
 from workbench.certify.shop import NotExamined, Orders, ShopOrder, Target
 from workbench.domain.payments import REQUIRES_PAYMENT_METHOD
 from workbench.domain.signatures import ID_HEADER, SCHEMES, SECRET_PREFIX, STANDARD, headers_for
@@ -37,15 +37,15 @@ LARGE_BYTES: Final = 256 * 1024
 _HOUR_S: Final = 3600
 _AT_ONCE: Final = 4
 _ACCEPTED: Final = range(200, 300)
-REFUSED: Final = range(400, 500)
+REJECTED: Final = range(400, 500)
 _REDIRECTS: Final = range(300, 400)
 _GONE: Final = 410
 _PUBLISHED: Final = f"{SECRET_PREFIX}MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-"""The secret in the specification's example."""
+"""The secret in the example of Standard Webhooks, which everybody can look up."""
 _TO_COME: Final[Mapping[str, str]] = {
     STANDARD: f"v1a,{base64.b64encode(bytes(64)).decode()} {{}}", "stripe": f"{{}},v0={bytes(32).hex()}",
 }  # fmt: skip
-"""Scheme → a header's value with a signature of a future version of the scheme; `{}` is the known signature."""
+"""Scheme → a header's value with a signature of a future version, and `{}` for the signature of today's."""
 
 _PATIENCE_S: Final = 5
 """The exam waits this many seconds beyond the limit, to tell a late response from none."""
@@ -55,7 +55,9 @@ _CUSTOMERS: Final = {
     "failed": ("+260960000002", 6, ("failed",)),
     "late": ("+260960000010", 61, ("late_success",)),
 }
-"""Outcome → a customer's phone, the seconds to wait, and how the last event's type may end, whatever `event_types` is.
+"""Outcome → a customer's phone, the seconds to wait, and the possible endings of the last event's type.
+
+There are several endings because the register's row `event_types` decides the names.
 
 The customers approve after five seconds, have too little money, or approve a minute after the prompt has expired.
 """
@@ -72,11 +74,11 @@ def check_secret(secret: str, scheme: str) -> None:
     """Checks a secret's form. Raises ExamRefused: the scheme does not accept the secret."""
     try:
         SCHEMES[scheme].key(secret)
-    except SignatureRefused as refused:
-        raise ExamRefused(refused.message, hint="It is not shown here.") from None
+    except SignatureRefused as error:
+        raise ExamRefused(error.message, hint="It is not shown here.") from None
 
 
-class Event(NamedTuple):
+class RawEvent(NamedTuple):
     """An event, and the bytes that the exam sends for it."""
 
     id: str
@@ -84,40 +86,40 @@ class Event(NamedTuple):
     body: bytes
 
     @classmethod
-    def read(cls, body: bytes) -> "Event":
+    def read(cls, body: bytes) -> "RawEvent":
         """Reads an event from its bytes."""
         members = json.loads(body)
         return cls(members["id"], members["type"], body)
 
-    def altered(self, new_id: str, *, object_members: dict[str, Any] | None = None, **members: object) -> "Event":
-        """This event with the id `new_id`, other `members` of its body, and other `object_members` of its object."""
+    def altered(self, new_id: str, *, object_members: dict[str, Any] | None = None, **members: object) -> "RawEvent":
+        """A copy with the id `new_id`; `members` replace members of the body, `object_members` of `data.object`."""
         changed = {**json.loads(self.body, parse_float=Decimal), "id": new_id, **members}
         if object_members is not None:
             data = changed["data"]
             changed["data"] = {**data, "object": {**data["object"], **object_members}}
-        return Event.read(to_json(changed))
+        return RawEvent.read(to_json(changed))
 
-    def about(self, ids: tuple[str, ...], others: tuple[str, ...], new_id: str) -> "Event":
-        """This event with the id `new_id`, about another payment: each of `ids` is replaced by its peer in `others`."""
+    def about(self, ids: tuple[str, ...], others: tuple[str, ...], new_id: str) -> "RawEvent":
+        """A copy with the id `new_id`, about another payment: `others` replace the ids in `ids`, in the same order."""
         body = self.body
         for own_id, other_id in zip((self.id, *ids), (new_id, *others), strict=False):
             body = body.replace(own_id.encode(), other_id.encode())
-        return Event.read(body)
+        return RawEvent.read(body)
 
 
-class Payment(NamedTuple):
+class PaymentEvents(NamedTuple):
     """A payment and its events in order; `ids` are the ids of the intent and its charge, or only of the charge."""
 
     ids: tuple[str, ...]
-    events: list[Event]
+    events: list[RawEvent]
 
     @property
-    def success(self) -> Event:
-        """The last event, which reports that the payment succeeded."""
+    def success(self) -> RawEvent:
+        """The last event, which reports the success of a payment that succeeded."""
         return self.events[-1]
 
 
-class Exchange(NamedTuple):
+class WebhookExchange(NamedTuple):
     """A message with a short label, and the response to it."""
 
     label: str
@@ -146,19 +148,19 @@ class Exam:
     printed: Callable[[], str] = str
     restart: Callable[[], object] | None = None
     limit_s: int | None = None
-    first: Payment = field(init=False)
+    first: PaymentEvents = field(init=False)
     """The payment of the first check."""
-    yesterday: Payment = field(init=False)
+    yesterday: PaymentEvents = field(init=False)
     """A payment of a day ago; the exam has sent none of its events yet."""
-    known: dict[str, int | ShopOrder] = field(default_factory=dict)
+    orders_before_restart: dict[str, int | ShopOrder] = field(default_factory=dict)
     """The shop's orders before its restart."""
-    exchanges: list[Exchange] = field(default_factory=list)
+    exchanges: list[WebhookExchange] = field(default_factory=list)
     """The exchanges of the current check."""
-    slowest: Exchange = field(init=False)
+    slowest: WebhookExchange = field(init=False)
     """The slowest response to a genuine message."""
     waited_ms: int = 0
     spelling: int | None = None
-    """The number of the JSON spelling whose bytes the shop verifies; None if it is not known."""
+    """The number of the JSON spelling over which the shop verifies signatures; None until `certify` finds one."""
 
     def __post_init__(self) -> None:
         register = self.session.control.gaps()
@@ -168,14 +170,14 @@ class Exam:
         self.target = Target(self.url, patience_s=self.limit_ms // 1000 + _PATIENCE_S)
         self.scheme = self.rows["signature_scheme"]
         check_secret(self.secret, self.scheme)
-        self.way, self.slowest = SCHEMES[self.scheme], Exchange("", Reply(None))
+        self.signer, self.slowest = SCHEMES[self.scheme], WebhookExchange("", Reply(None))
         # Lists and events may be reserved for the dashboard.
         self._client = self.session.acting
         # A shop may remember the ids of earlier exams.
         self._new_ids = map(f"evt_exam{secrets.token_hex(4)}{{:04}}".format, count(1))
 
-    def needs(self, how: str) -> None:
-        """Raises NotExamined: the scheme in force has no message `how`, a name in `webhooks.TEST_MESSAGES`."""
+    def require(self, how: str) -> None:
+        """Raises NotExamined: the scheme in force has no message `how`, a key of `webhooks.TEST_MESSAGES`."""
         if why := IMPOSSIBLE_MESSAGES.get(self.scheme, {}).get(how):
             raise NotExamined(f"the scheme {self.scheme} {why}")
 
@@ -183,15 +185,15 @@ class Exam:
         """A new event id."""
         return next(self._new_ids)
 
-    def made(self, outcome: str = "paid", **asked: Any) -> Payment:  # noqa: ANN401  the fields of its intent
-        """Makes a payment with an outcome of `_CUSTOMERS`; without a checkout, its intent has the fields `asked`.
+    def make_payment(self, outcome: str = "paid", **fields: Any) -> PaymentEvents:  # noqa: ANN401  the fields of its intent
+        """Makes a payment with an outcome of `_CUSTOMERS`; without a checkout, its intent has these `fields`.
 
         Raises NotExamined: the payment came to another outcome, or the checkout created none.
         """
         phone, seconds, ending = _CUSTOMERS[outcome]
         intents = self.session.client.payment_intents
         if self.checkout is None:
-            payment = intents.create(**{"amount": _AMOUNT, **asked}).id
+            payment = intents.create(**{"amount": _AMOUNT, **fields}).id
         else:
             payment = self._checked_out(self.checkout, phone)
         if payment.startswith("pi_"):
@@ -202,17 +204,17 @@ class Exam:
         charges = [charge.id for charge in self._client.charges.list() if charge.payment_intent == payment]
         events = self._events(payment)
         if not events or not events[-1].type.endswith(ending):
-            came = events[-1].type if events else "no event"
+            last_type = events[-1].type if events else "no event"
             why = switched_text(self.switched) or "let --checkout use that number"
-            raise NotExamined(f"the payment of the customer {phone} came to {came}: {why}")
-        return Payment((payment, *charges[:1]), events)
+            raise NotExamined(f"the payment of the customer {phone} came to {last_type}: {why}")
+        return PaymentEvents((payment, *charges[:1]), events)
 
-    def refunded(self) -> tuple[Payment, Sequence[Event]]:
+    def make_refund(self) -> tuple[PaymentEvents, Sequence[RawEvent]]:
         """Makes a payment, refunds it in full, and returns both the payment and the refund's events.
 
         Raises NotExamined: the payment has another outcome, or the sandbox has no events of refunds.
         """
-        payment = self.made()
+        payment = self.make_payment()
         self._client.refunds.create(charge=payment.ids[-1])
         self.session.clock.advance(_CUSTOMERS["paid"][1])
         events = self._events(payment.ids[0])[len(payment.events) :]
@@ -225,17 +227,17 @@ class Exam:
 
         Raises WorkbenchError: the checkout failed and created no payment. Raises NotExamined: it created none.
         """
-        known = self._ids()
-        broke: WorkbenchError | None = None
+        earlier = self._ids()
+        failure: WorkbenchError | None = None
         try:
             checkout(phone)
         except WorkbenchError as error:
             # A checkout may fail because its payment is declined at once.
-            broke = error
+            failure = error
         for payment in self._ids():
-            if payment not in known:
+            if payment not in earlier:
                 return payment
-        raise broke or NotExamined("the checkout created no payment in this sandbox: does it call PAYMENTS_BASE_URL?")
+        raise failure or NotExamined("the checkout created no payment in this sandbox: does it call PAYMENTS_BASE_URL?")
 
     def _ids(self) -> list[str]:
         """The ids of the latest 100 intents, then of the latest 100 charges."""
@@ -243,7 +245,7 @@ class Exam:
         lists = (client.payment_intents.list(limit=100), client.charges.list(limit=100))
         return [payment.id for payments in lists for payment in payments]
 
-    def _events(self, payment: str) -> list[Event]:
+    def _events(self, payment: str) -> list[RawEvent]:
         """A payment's events, oldest first, with exactly the bytes that the sandbox sends."""
         response = self.session.http.get(
             f"{DASHBOARD if '/events'.startswith(self.session.on_dashboard) else '/v1'}/events",
@@ -251,9 +253,11 @@ class Exam:
             headers={"Authorization": f"Bearer {self.session.secret_key!s}"},
         )
         listed = msgspec.json.decode(response.content, type=dict[str, msgspec.Raw])["data"]
-        return [Event.read(bytes(body)) for body in reversed(msgspec.json.decode(listed, type=list[msgspec.Raw]))]
+        return [RawEvent.read(bytes(body)) for body in reversed(msgspec.json.decode(listed, type=list[msgspec.Raw]))]
 
-    def signed(self, event: Event, *, away_s: int = 0, secret: str = "", also: tuple[str, ...] = ()) -> dict[str, str]:
+    def signed_headers(
+        self, event: RawEvent, *, away_s: int = 0, secret: str = "", also: tuple[str, ...] = ()
+    ) -> dict[str, str]:
         """The headers of an event, signed for the moment `away_s` seconds from now.
 
         The signatures are by `secret`, by default the exam's own, and by each secret in `also`.
@@ -261,16 +265,16 @@ class Exam:
         at_s = int(time.time()) + away_s
         return headers_for(secret or self.secret, event.id, at_s, event.body, also=also, scheme=self.scheme)
 
-    def signed_success(self, **signing: Any) -> tuple[Event, dict[str, str]]:  # noqa: ANN401  as `signed` takes it
-        """The last event of a new payment that succeeded, and the event's headers."""
-        event = self.made().success
-        return event, self.signed(event, **signing)
+    def signed_success(self, **options: Any) -> tuple[RawEvent, dict[str, str]]:  # noqa: ANN401  as `signed` takes it
+        """The last event of a new payment that succeeded, and its headers; `options` are those of `signed_headers`."""
+        event = self.make_payment().success
+        return event, self.signed_headers(event, **options)
 
     def send(self, label: str, body: bytes, headers: dict[str, str]) -> None:
-        """Sends one message unchanged and notes the exchange."""
-        self.note(Exchange(label, self.target.post(body, headers), body))
+        """Sends one message as it is, and keeps the exchange for the check; `label` names the message in the report."""
+        self.note(WebhookExchange(label, self.target.post(body, headers), body))
 
-    def deliver_payment(self, payment: Payment, *, backwards: bool = False) -> Payment:
+    def deliver_payment(self, payment: PaymentEvents, *, backwards: bool = False) -> PaymentEvents:
         """Delivers a payment's events in order, and returns the payment.
 
         With `backwards`, delivers the last event first, and then once more each event that the shop rejected.
@@ -278,31 +282,31 @@ class Exam:
         self.deliver(payment.events[:: -1 if backwards else 1], again=backwards)
         return payment
 
-    def deliver(self, events: Sequence[Event], *, again: bool = False, at_once: bool = False) -> None:
+    def deliver(self, events: Sequence[RawEvent], *, again: bool = False, at_once: bool = False) -> None:
         """Sends genuine events one after the other or, with `at_once`, all at the same moment.
 
         With `again`, rejected events are sent once more after all other events, as the service would do.
         """
         sent = len(self.exchanges)
-        exchanges: Iterable[Exchange] = map(self.delivered, events)
+        exchanges: Iterable[WebhookExchange] = map(self.send_genuine, events)
         if at_once:
             with ThreadPoolExecutor(len(events)) as threads:
-                exchanges = list(threads.map(self.delivered, events))
+                exchanges = list(threads.map(self.send_genuine, events))
         for exchange in exchanges:
             if exchange.reply.latency_ms >= self.slowest.reply.latency_ms:
                 self.slowest = exchange
             self.note(exchange)
-        for place, event in enumerate(events if again else (), start=sent):
-            if not self.exchanges[place].is_accepted:
-                self.exchanges[place] = self.delivered(event)
+        for index, event in enumerate(events if again else (), start=sent):
+            if not self.exchanges[index].is_accepted:
+                self.exchanges[index] = self.send_genuine(event)
 
-    def delivered(self, event: Event, spelling: bytes = b"") -> Exchange:
-        """Sends a genuine event. With `spelling`, the signature is over these bytes instead of the body."""
-        headers = self.signed(event._replace(body=spelling or event.body))
-        return Exchange(event.type, self.target.post(event.body, headers), event.body)
+    def send_genuine(self, event: RawEvent, spelling: bytes = b"") -> WebhookExchange:
+        """Sends a genuine event, and keeps no exchange. A `spelling` is signed instead of the event's body."""
+        headers = self.signed_headers(event._replace(body=spelling or event.body))
+        return WebhookExchange(event.type, self.target.post(event.body, headers), event.body)
 
-    def note(self, exchange: Exchange) -> None:
-        """Keeps an exchange for the check. Raises NoAnswer: no response came in `patience_s` seconds."""
+    def note(self, exchange: WebhookExchange) -> None:
+        """Keeps an exchange for the check. Raises NoAnswer: no response came in the target's `patience_s` seconds."""
         self.exchanges.append(exchange)
         self.waited_ms += exchange.reply.latency_ms
         if exchange.reply.status_code is None and exchange.reply.latency_ms >= self.target.patience_s * 1000:
@@ -311,7 +315,7 @@ class Exam:
 
 # The judges
 
-Run = Callable[[Exam], Payment | None]
+Run = Callable[[Exam], PaymentEvents | None]
 """Sends a check's messages; returns the payment whose order is checked at the end of the exam."""
 Judge = Callable[[Reply, int], str]
 """A response and the limit in milliseconds → the fault in words, or an empty text."""
@@ -319,27 +323,27 @@ Judge = Callable[[Reply, int], str]
 
 def accepted(reply: Reply, _: int) -> str:
     """Expects a 2xx response to a genuine message; returns the fault, or an empty text."""
-    return "" if reply.status_code in _ACCEPTED else shown(reply)
+    return "" if reply.status_code in _ACCEPTED else reply_text(reply)
 
 
-def refused(reply: Reply, _: int) -> str:
+def rejected(reply: Reply, _: int) -> str:
     """Expects a 4xx except 410 to a forged message; returns the fault, or an empty text.
 
     A 410 disables the endpoint, and a 5xx is a fault of the shop.
     """
     if reply.status_code == _GONE:
-        return f"{shown(reply)}, which disables the endpoint"
+        return f"{reply_text(reply)}, which disables the endpoint"
     if reply.status_code in _ACCEPTED:
-        return f"{shown(reply)}: accepted as genuine"
-    return "" if reply.status_code in REFUSED else shown(reply)
+        return f"{reply_text(reply)}: accepted as genuine"
+    return "" if reply.status_code in REJECTED else reply_text(reply)
 
 
 def in_time(reply: Reply, limit_ms: int) -> str:
     """Expects the whole response within the limit; returns the fault, or an empty text."""
-    return "" if reply.latency_ms < limit_ms else f"{shown(reply)} after {reply.latency_ms} ms"
+    return "" if reply.latency_ms < limit_ms else f"{reply_text(reply)} after {reply.latency_ms} ms"
 
 
-def shown(reply: Reply) -> str:
+def reply_text(reply: Reply) -> str:
     """A response in a few words."""
     if reply.status_code is None:
         return f"no response: {reply.fault}"
@@ -354,17 +358,17 @@ def shown(reply: Reply) -> str:
 # The messages of each check
 
 
-def _valid(exam: Exam) -> Payment:
-    exam.first = exam.made()
+def _valid(exam: Exam) -> PaymentEvents:
+    exam.first = exam.make_payment()
     return exam.deliver_payment(exam.first)
 
 
-def _duplicate(exam: Exam) -> Payment:
+def _duplicate(exam: Exam) -> PaymentEvents:
     """Delivers several copies of each event at the same moment, then the payment as usual; returns the payment.
 
     A shop may fulfil the order at any event, so every event is repeated.
     """
-    payment = exam.made()
+    payment = exam.make_payment()
     for event in payment.events:
         exam.deliver([event] * _AT_ONCE, again=True, at_once=True)
     return exam.deliver_payment(payment)
@@ -372,55 +376,57 @@ def _duplicate(exam: Exam) -> Payment:
 
 def _unknown_type(exam: Exam) -> None:
     plant = {"id": "plant_1", "object": "plant", "name": "Monstera"}
-    new = exam.made().success.altered(
+    new = exam.make_payment().success.altered(
         exam.new_id(), type="plant.watered", data={"object": plant, "previous_attributes": {}}
     )
     exam.deliver([new])
 
 
 def _unknown_fields(exam: Exam) -> None:
-    more = {"loyalty_points": 3, "till": {"name": "Kabwe Road", "number": 7}}
-    events = exam.made().events
-    exam.deliver([event.altered(event.id, object_members=more, region="lusaka", tags=["a", None]) for event in events])
+    new_fields = {"loyalty_points": 3, "till": {"name": "Kabwe Road", "number": 7}}
+    events = exam.make_payment().events
+    exam.deliver(
+        [event.altered(event.id, object_members=new_fields, region="lusaka", tags=["a", None]) for event in events]
+    )
 
 
 def _exact_bytes(exam: Exam) -> None:
     """Sends events in JSON that no library writes: with blanks, line breaks and an escaped letter."""
-    bodies = [event.body for event in exam.made(amount=Decimal("150.00"), description="Größe ½").events]
+    bodies = [event.body for event in exam.make_payment(amount=Decimal("150.00"), description="Größe ½").events]
     laid_out = [msgspec.json.format(body, indent=1) for body in bodies]
-    exam.deliver([Event.read(body.replace(b'"mobile_money"', b'"mobile\\u005fmoney"')) for body in laid_out])
+    exam.deliver([RawEvent.read(body.replace(b'"mobile_money"', b'"mobile\\u005fmoney"')) for body in laid_out])
 
 
-def _tampered(exam: Exam) -> Payment:
+def _tampered(exam: Exam) -> PaymentEvents:
     """Sends a genuine message with its body, id or timestamp changed; returns an unpaid payment, which the body names.
 
     A shop that looks up the id before it verifies takes the changed body for a duplicate.
     """
-    genuine, headers = exam.first.success, exam.signed(exam.first.success)
-    unpaid = exam.made("failed")
+    genuine, headers = exam.first.success, exam.signed_headers(exam.first.success)
+    unpaid = exam.make_payment("failed")
     other = genuine.about(exam.first.ids, unpaid.ids, genuine.id)
     exam.send("the body changed", other.body, headers)
     if ID_HEADER in headers:
         exam.send("the id changed", genuine.body, {**headers, ID_HEADER: exam.new_id()})
-    if signed_at := exam.way.read(headers).sent_s:
+    if signed_at := exam.signer.read(headers).sent_s:
         changed = {name: value.replace(str(signed_at), str(signed_at - 1)) for name, value in headers.items()}
         exam.send("the timestamp changed", genuine.body, changed)
     return unpaid
 
 
-def _wrong_secret(exam: Exam) -> Payment:
-    unpaid = exam.made("failed")
+def _wrong_secret(exam: Exam) -> PaymentEvents:
+    unpaid = exam.make_payment("failed")
     for label, secret in (
         ("another secret", other_secret(exam.secret, exam.scheme)),
         ("the specification's example", _PUBLISHED),
     ):
         forged = exam.first.success.about(exam.first.ids, unpaid.ids, exam.new_id())
-        exam.send(label, forged.body, exam.signed(forged, secret=secret))
+        exam.send(label, forged.body, exam.signed_headers(forged, secret=secret))
     return unpaid
 
 
-def _away(label: str, away_s: int, exam: Exam) -> None:
-    exam.needs("stale")
+def _misdated(label: str, away_s: int, exam: Exam) -> None:
+    exam.require("stale")
     event, headers = exam.signed_success(away_s=away_s)
     exam.send(label, event.body, headers)
 
@@ -437,8 +443,11 @@ def _missing_headers(exam: Exam) -> None:
 def _malformed_headers(exam: Exam) -> None:
     event, headers = exam.signed_success()
     *_, last = headers
-    signed_at = exam.way.read(headers).sent_s
-    malformed = [{last: "nonsense"}, *(exam.way.write(event.id, signed_at or 0, [text]) for text in ("nonsense", ""))]
+    signed_at = exam.signer.read(headers).sent_s
+    malformed = [
+        {last: "nonsense"},
+        *(exam.signer.write(event.id, signed_at or 0, [text]) for text in ("nonsense", "")),
+    ]
     if signed_at:
         times = ("soon", "9" * 30, "-1")
         malformed += [{name: value.replace(str(signed_at), time) for name, value in headers.items()} for time in times]
@@ -448,7 +457,7 @@ def _malformed_headers(exam: Exam) -> None:
 
 
 def _several_signatures(exam: Exam) -> None:
-    exam.needs("several")
+    exam.require("several")
     event, headers = exam.signed_success()
     *_, last = headers
     two_signatures = _TO_COME[exam.scheme]
@@ -456,41 +465,41 @@ def _several_signatures(exam: Exam) -> None:
 
 
 def _rolled_secret(exam: Exam) -> None:
-    exam.needs("several")
+    exam.require("several")
     other = other_secret(exam.secret, exam.scheme)
     for label, secret, also in (("new, old", other, exam.secret), ("old, new", exam.secret, other)):
         event, headers = exam.signed_success(secret=secret, also=(also,))
         exam.send(f"the signatures {label}", event.body, headers)
 
 
-def _restart(exam: Exam) -> Payment:
-    """Sends events again after a restart, as if their responses had been lost."""
+def _restart(exam: Exam) -> PaymentEvents:
+    """Restarts the shop between two deliveries of the same events, as if the first responses had been lost."""
     if exam.restart is None:
         raise NotExamined("--cmd would examine it")
-    payment = exam.deliver_payment(exam.made())
-    exam.known.update(exam.orders() if exam.orders else {})
+    payment = exam.deliver_payment(exam.make_payment())
+    exam.orders_before_restart.update(exam.orders() if exam.orders else {})
     exam.restart()
     return exam.deliver_payment(payment)
 
 
 def _large(exam: Exam) -> None:
-    event = exam.made().success
+    event = exam.make_payment().success
     exam.deliver([event.altered(event.id, object_members={"metadata": {"note": "x" * LARGE_BYTES}})])
 
 
 def _burst(exam: Exam) -> None:
     """Sends many events one after the other, for at most 30 seconds."""
-    event, until = exam.made().events[0], time.monotonic() + _BURST_S
+    event, until = exam.make_payment().events[0], time.monotonic() + _BURST_S
     family, status = ("payment_intent", "processing") if event.type.startswith("payment") else ("charge", "pending")
     for _ in range(BURST):
         if time.monotonic() > until:
-            exam.note(Exchange("the rest", Reply(None, fault=f"{_BURST_S} s are up")))
+            exam.note(WebhookExchange("the rest", Reply(None, fault=f"{_BURST_S} s are up")))
             break
         exam.deliver([event.altered(exam.new_id(), type=f"{family}.{status}", object_members={"status": status})])
 
 
-def _refund_first(exam: Exam) -> Payment:
-    payment, refund = exam.refunded()
+def _refund_first(exam: Exam) -> PaymentEvents:
+    payment, refund = exam.make_refund()
     exam.deliver([*refund, *payment.events], again=True)
     return payment
 
@@ -498,17 +507,17 @@ def _refund_first(exam: Exam) -> Payment:
 _RUNS: Final[Mapping[str, tuple[Run, Judge]]] = {
     "valid": (_valid, accepted),
     "duplicate": (_duplicate, accepted),
-    "out_of_order": (lambda exam: exam.deliver_payment(exam.made(), backwards=True), accepted),
-    "failed": (lambda exam: exam.deliver_payment(exam.made("failed")), accepted),
+    "out_of_order": (lambda exam: exam.deliver_payment(exam.make_payment(), backwards=True), accepted),
+    "failed": (lambda exam: exam.deliver_payment(exam.make_payment("failed")), accepted),
     "unknown_type": (_unknown_type, accepted),
     "unknown_fields": (_unknown_fields, accepted),
     "exact_bytes": (_exact_bytes, accepted),
-    "tampered": (_tampered, refused),
-    "wrong_secret": (_wrong_secret, refused),
-    "stale": (partial(_away, "an hour old", -_HOUR_S), refused),
-    "future": (partial(_away, "an hour ahead", _HOUR_S), refused),
-    "missing_headers": (_missing_headers, refused),
-    "malformed_headers": (_malformed_headers, refused),
+    "tampered": (_tampered, rejected),
+    "wrong_secret": (_wrong_secret, rejected),
+    "stale": (partial(_misdated, "an hour old", -_HOUR_S), rejected),
+    "future": (partial(_misdated, "an hour ahead", _HOUR_S), rejected),
+    "missing_headers": (_missing_headers, rejected),
+    "malformed_headers": (_malformed_headers, rejected),
     "several_signatures": (_several_signatures, accepted),
     "rolled_secret": (_rolled_secret, accepted),
     "restart": (_restart, accepted),
@@ -516,7 +525,7 @@ _RUNS: Final[Mapping[str, tuple[Run, Judge]]] = {
     "replay": (lambda exam: exam.deliver_payment(exam.yesterday), accepted),
     "burst": (_burst, accepted),
     "refund_first": (_refund_first, accepted),
-    "late_success": (lambda exam: exam.deliver_payment(exam.made("late")), accepted),
+    "late_success": (lambda exam: exam.deliver_payment(exam.make_payment("late")), accepted),
     "slow": (lambda exam: exam.exchanges.append(exam.slowest), in_time),
 }
 """Check → the function that sends its messages, and the judge of each response."""
@@ -527,7 +536,7 @@ _RUNS: Final[Mapping[str, tuple[Run, Judge]]] = {
 _TOML: Final = Path(__file__).with_suffix(".toml").read_text("utf-8")
 _SHARED: Final = tomllib.loads(_TOML)["shared"]
 _TEXTS: Final = tomllib.loads(_TOML.format(**_SHARED, at_once=_AT_ONCE, burst=BURST, large_kib=LARGE_BYTES // 1024))
-REFUSED_BADLY: Final[Mapping[str, str]] = {"why": _SHARED["not_accepted"], "fix": _SHARED["catch"]}
+REJECTED_BADLY: Final[Mapping[str, str]] = {"why": _SHARED["not_accepted"], "fix": _SHARED["catch"]}
 """The texts for a shop that rejects forged messages with another status than a 4xx."""
 
 
@@ -537,7 +546,7 @@ def texts(kind: str) -> list[dict[str, Any]]:
 
 
 class Order(NamedTuple):
-    """The order's expected fulfilments and status after a check, why they matter, and how to fix the shop."""
+    """The fulfilments and the status that an order should have after a check; an empty status is not checked."""
 
     fulfilled: int
     why: str
@@ -550,27 +559,27 @@ class Check(NamedTuple):
 
     run: Run
     judge: Judge
-    row: Row
+    row: ReportRow
     """The check's row in the report before the exam: not examined, without responses."""
     order: Order | None
     warns: bool
     """True if a fault is only a warning, because the case may never occur in this shop."""
 
     @classmethod
-    def of(cls, order: Mapping[str, Any] | None = None, *, warns: bool = False, **texts: str) -> "Check":
+    def from_texts(cls, order: Mapping[str, Any] | None = None, *, warns: bool = False, **texts: str) -> "Check":
         """A check from the `texts` of its row of `checks.toml`, and the table `order` of that row, if it has one.
 
         With `warns`, a fault is only a warning.
         """
-        row = Row(**texts, verdict=NOT_EXAMINED, came="")
+        row = ReportRow(**texts, verdict=NOT_EXAMINED, came="")
         return cls(*_RUNS[row.name], row, Order(**order) if order else None, warns)
 
-    def ended(self, verdict: str, came: str, printed: str = "") -> Row:
+    def ended(self, verdict: str, came: str, printed: str = "") -> ReportRow:
         """The check's row with a verdict, the responses in words (`came`), and what the shop printed meanwhile."""
         return self.row._replace(verdict=verdict, came=came, printed=printed)
 
 
-CHECKS: Final = tuple(Check.of(**row) for row in texts("check"))
+CHECKS: Final = tuple(Check.from_texts(**row) for row in texts("check"))
 
 
 def times(count: int) -> str:
@@ -580,10 +589,10 @@ def times(count: int) -> str:
 
 ORDER_CHECKS: Final = tuple(
     check._replace(row=check.row._replace(
-        name=f"{check.row.name}.{what}", title=f"{check.row.title}: its {what}", expected=expected,
+        name=f"{check.row.name}.{part}", title=f"{check.row.title}: its {part}", expected=expected,
         why=check.order.why, fix=check.order.fix,
     ))
     for check in CHECKS if check.order
-    for what, expected in (("order", times(check.order.fulfilled)), ("status", check.order.status)) if expected
+    for part, expected in (("order", times(check.order.fulfilled)), ("status", check.order.status)) if expected
 )  # fmt: skip
 """Checks of the orders at the end of the exam; they send no messages."""

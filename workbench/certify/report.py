@@ -28,13 +28,13 @@ _TONES: Final[Mapping[str, str]] = {PASSED: "good", FAILED: "bad", WARNING: "war
 _VERDICT, _TITLE, _LINE = 9, 48, 121
 _WIDTH: Final = 118
 _CAME: Final = 60
-_SHOWN: Final = 3
+_MOST_LISTED: Final = 3
 """The most faults shown of one check, and the most titles or messages shown of one cause."""
 _LAB: Final = "http://127.0.0.1:8888/lab/tree"
 """The address at which `workbench lab` shows notebooks, on its usual port."""
 
 
-class Row(NamedTuple):
+class ReportRow(NamedTuple):
     """A check or a cause in the report."""
 
     name: str
@@ -49,12 +49,12 @@ class Row(NamedTuple):
     fix: str
     notebook: str
     printed: str = ""
-    """The shop's output during a check that failed."""
+    """The shop's output during a check that failed or got a warning; for a failed command, the command's output."""
     cause: str = ""
     """The title of the cause that explains this failure and others; `why` and `fix` then belong to the cause."""
 
     def line(self, width: int | None = None) -> str:
-        """The row on one line, or on several lines if `width` columns are too few."""
+        """Verdict, title and responses on one line, or on several if `width` columns (121 by default) are too few."""
         room = (width or _LINE) - _VERDICT - 4
         title = min(_TITLE, room * 3 // 5)
         came = textwrap.shorten(visible(self.came), max(_CAME, room - title), placeholder=" …")
@@ -81,18 +81,19 @@ _WITH_A_CAUSE: Final = {"Came back", "Cause"}
 class Report:
     """The result of an exam as text, HTML, JSON and JUnit's XML; `at` is an RFC 3339 time.
 
-    `switched` holds the register's rows that were not at their default; a row of `causes` explains several failures.
+    `switched` is row of the register → value, of rows that were not at their default. `took_s` is in seconds. `causes`
+    has a row for each cause that explains failed checks.
     """
 
     url: str
     at: str
     took_s: float
-    rows: tuple[Row, ...]
+    rows: tuple[ReportRow, ...]
     switched: Mapping[str, Any] = field(default_factory=dict)
-    causes: tuple[Row, ...] = ()
+    causes: tuple[ReportRow, ...] = ()
 
     @property
-    def failed(self) -> list[Row]:
+    def failed(self) -> list[ReportRow]:
         """The checks that failed."""
         return [row for row in self.rows if row.verdict == FAILED]
 
@@ -153,7 +154,7 @@ class Report:
         return template.render(report=self, marks=_MARKS, tones=_TONES, url=visible(self.url), lab=_LAB, at=at)
 
     def write(self, path: str | Path) -> None:
-        """Writes the report in the form of the file's ending. Raises ExamRefused: unknown ending, or no such folder."""
+        """Writes the report as `form_of` renders it. Raises ExamRefused: as `form_of`, or the file is not writable."""
         text = form_of(Path(path))(self)
         try:
             write_whole(Path(path), text.encode())
@@ -161,13 +162,13 @@ class Report:
             raise ExamRefused(f"{path} cannot be written: {error.strerror}.") from None
 
     @property
-    def examined(self) -> list[Row]:
+    def examined(self) -> list[ReportRow]:
         """The checks that have a verdict, in the order in which they ended."""
         return [row for row in self.rows if row.verdict != NOT_EXAMINED]
 
     @property
     def left_out(self) -> list[tuple[str, list[str]]]:
-        """The reasons for which checks were not examined, with the titles of the checks."""
+        """Each reason for which checks were not examined, with the titles of these checks."""
         titles_by_reason: dict[str, list[str]] = {}
         for row in self.rows:
             if row.verdict == NOT_EXAMINED:
@@ -177,14 +178,15 @@ class Report:
     def ending(self, width: int | None = None) -> str:
         """The text after the lines of the checks: causes, failures, checks that were not examined, and the score.
 
-        Lines have at most `width` columns; None leaves the default.
+        Lines have at most `width` columns. For None, lines about a check have at most 118, and the others are not
+        wrapped.
         """
         flagged = sorted((row for row in self.examined if row.verdict != PASSED), key=lambda row: bool(row.cause))
         parts = [
             "\n".join([f"{_MARKS[row.verdict]} {row.title}", *_lines_of(row, width or _WIDTH)])
             for row in (*self.causes, *flagged)
         ]
-        parts += [wrapped(f"- not examined: {why}: {some(titles, '; ')}", width) for why, titles in self.left_out]
+        parts += [wrapped(f"- not examined: {why}: {first_few(titles, '; ')}", width) for why, titles in self.left_out]
         score = f"{visible(self.url)}: {self.score}, in {self.took_s} s{self.switched_note}."
         return "\n\n".join([*parts, wrapped(score, width)])
 
@@ -193,7 +195,7 @@ class Report:
 
     @property
     def switched_note(self) -> str:
-        """The register's switched rows, as the end of a sentence."""
+        """The register's switched rows, as the end of a sentence; empty if none is switched."""
         return f", with {switched_text(self.switched)}" if self.switched else ""
 
 
@@ -202,14 +204,14 @@ def switched_text(rows: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {written(value)}" for name, value in rows.items())
 
 
-def some(texts: Sequence[str], between: str) -> str:
-    """The first three texts, joined by `between`, and the number of further texts."""
-    more = [f"and {len(texts) - _SHOWN} more"] if len(texts) > _SHOWN else []
-    return between.join([*texts[:_SHOWN], *more])
+def first_few(texts: Sequence[str], separator: str) -> str:
+    """The first three texts, joined by `separator`, and the number of further texts."""
+    more = [f"and {len(texts) - _MOST_LISTED} more"] if len(texts) > _MOST_LISTED else []
+    return separator.join([*texts[:_MOST_LISTED], *more])
 
 
-def _lines_of(row: Row, width: int = _WIDTH) -> list[str]:
-    """The lines about a check or a cause, wrapped to `width` columns, at most _WIDTH.
+def _lines_of(row: ReportRow, width: int = _WIDTH) -> list[str]:
+    """The lines about a check or a cause, wrapped to `width` columns, or to _WIDTH if that is less.
 
     Lines that the shop printed are not wrapped.
     """
@@ -225,9 +227,9 @@ _FORMS: Final[Mapping[str, Callable[[Report], str]]] = {
 
 
 def form_of(path: Path) -> Callable[[Report], str]:
-    """The function that returns a report's text in the form of a file's ending.
+    """Returns the function that renders a report in the format of the path's extension: .html, .json, .xml or .txt.
 
-    Raises ExamRefused: an unknown ending, or the folder does not exist.
+    Raises ExamRefused: another extension, or the folder does not exist.
     """
     if path.suffix.lower() not in _FORMS:
         raise ExamRefused(f"{path} ends in none of {', '.join(_FORMS)} (.xml is JUnit's).")

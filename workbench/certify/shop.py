@@ -30,7 +30,7 @@ class NotExamined(Exception):
 
 
 class Target:
-    """An endpoint on this machine's loopback, called as the sandbox calls endpoints, for up to `patience_s` seconds.
+    """An endpoint on this machine's loopback; each request waits up to `patience_s` seconds for the response.
 
     Raises ExamRefused: the URL is not on this machine, or is not plain HTTP.
     """
@@ -51,7 +51,7 @@ class Target:
         self._outbound = Outbound()
 
     def listens(self) -> bool:
-        """True if a program takes connections at the URL. Chooses the IPv4 or the IPv6 address of `localhost`."""
+        """True if a program takes connections at the URL; for `localhost`, `post` then uses its IPv4 or IPv6."""
         if not is_localhost(self.host):
             return self._connects(self.host)
         # Node may listen at localhost on IPv6 only.
@@ -74,7 +74,7 @@ class Target:
 
 
 class Shop:
-    """A shop that a shell command starts in its own environment; the shop prints into `log`."""
+    """A shop, started by a shell command that prints to `log`; `environment` is added to the inherited variables."""
 
     def __init__(self, command: str, environment: Mapping[str, str], log: IO[bytes], target: Target) -> None:
         self._command, self._environment, self._log, self._target = command, environment, log, target
@@ -87,9 +87,9 @@ class Shop:
         self._process.wait(_START_S, until=self._target.listens)
         if not self._target.listens():
             status, listens = self._process.status, f"nothing listened at {self._target.url}"
-            what = f"{listens} in {_START_S:g} s" if status is None else f"it ended with status {status} and {listens}"
-            said = f"--cmd was run, and {what}; it printed:\n{self.printed() or NOTHING}"
-            raise ExamRefused(said, hint="Your shop must listen on the port in URL.")
+            fault = f"{listens} in {_START_S:g} s" if status is None else f"it ended with status {status} and {listens}"
+            message = f"--cmd was run, and {fault}; it printed:\n{self.printed() or NOTHING}"
+            raise ExamRefused(message, hint="Your shop must listen on the port in URL.")
 
     def restart(self) -> None:
         """Ends the shop and starts it again.
@@ -116,7 +116,7 @@ class Shop:
 def running(command: str, environment: Mapping[str, str], target: Target) -> Iterator[Shop]:
     """Starts a shop by a shell command; when the block ends, all processes of the shop end.
 
-    Raises ExamRefused: another program listens there already, or the shop ends or does not listen within 30 seconds.
+    Raises ExamRefused: another program listens on the target's port, or the shop ends or does not listen within 30 s.
     """
     if target.listens():
         message = f"Another program listens on port {target.port} already, so the exam would examine that."
@@ -134,14 +134,14 @@ def running(command: str, environment: Mapping[str, str], target: Target) -> Ite
 
 
 class ShopOrder(NamedTuple):
-    """The number of times that the shop fulfilled a payment's order, and the order's status if the shop gives it."""
+    """How many times the shop fulfilled a payment's order, and the order's status if the shop tells it."""
 
     fulfilled: int
     status: str | None = None
 
 
 def total(orders: Iterable[int | ShopOrder]) -> ShopOrder:
-    """Adds up the orders of one payment; the status is `paid` only if no order has another status."""
+    """Adds up one payment's orders, of which numbers are fulfilments; the status is `paid` if no order has another."""
     read = [order if isinstance(order, ShopOrder) else ShopOrder(order) for order in orders]
     statuses = sorted((order.status for order in read if order.status), key=PAID.__eq__)
     return ShopOrder(sum(order.fulfilled for order in read), statuses[0] if statuses else None)
@@ -157,7 +157,7 @@ class _Line(msgspec.Struct):
 
 
 def read_orders(text: str) -> dict[str, ShopOrder]:
-    """Payment → order, from lines of JSON; the times fulfilled of a payment's lines are added.
+    """Payment → order, from lines of JSON; if a payment has several lines, their fulfilments are added.
 
     Raises ExamRefused: a line is not such JSON.
     """
@@ -175,7 +175,7 @@ def read_orders(text: str) -> dict[str, ShopOrder]:
 
 
 def output_of(option: str, command: str, environment: Mapping[str, str]) -> str:
-    """The output of the command that `option` gives. Raises ExamRefused: it fails, or takes over 30 seconds."""
+    """Standard output of the shell command in the option `option`. Raises ExamRefused: it fails or takes over 30 s."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = Process(command, environment, output, errors)
         try:
@@ -185,6 +185,6 @@ def output_of(option: str, command: str, environment: Mapping[str, str]) -> str:
             process.end(patience_s=0)
         if status == 0:
             return os.pread(output.fileno(), _READ_BYTES, 0).decode("utf-8", "replace")
-        what = f"had not ended after {_COMMAND_S} s" if status is None else f"ended with status {status}"
-        said = printed(errors).strip() or printed(output).strip() or NOTHING
-        raise ExamRefused(f"The command of {option} {what}; it printed:\n{said}")
+        ending = f"had not ended after {_COMMAND_S} s" if status is None else f"ended with status {status}"
+        last_lines = printed(errors).strip() or printed(output).strip() or NOTHING
+        raise ExamRefused(f"The command of {option} {ending}; it printed:\n{last_lines}")

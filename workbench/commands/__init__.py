@@ -48,7 +48,7 @@ gaps_option: Final = click.option(
 
 
 def show(*paragraphs: str | Tabular) -> None:
-    """Prints tables and sentences with empty lines between them, wrapped to `terminal_width`."""
+    """Prints tables and sentences with empty lines between them, wrapped to the terminal's width."""
     width = terminal_width()
     most = width and min(width, LONGEST)
     texts = [wrapped(part, most) if isinstance(part, str) else part.text(width) for part in paragraphs]
@@ -64,7 +64,7 @@ def show_page(markdown: str) -> None:
 
 
 def _reached_by(href: str) -> str | None:
-    """The command that prints the page to which a link leads, or the link itself if it leads to the web; else None."""
+    """The command that prints the page at a link's address `href`; a web address as it is; None for any other."""
     from workbench import resources
 
     path = Path(href.partition("#")[0])

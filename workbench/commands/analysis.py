@@ -23,7 +23,7 @@ from workbench.visible import pasted, visible
 
 if TYPE_CHECKING:
     from workbench.analysis.reconcile import Reconciliation, Tolerance
-    from workbench.analysis.statements import Check, Ledger, Statement
+    from workbench.analysis.statements import LayoutCheck, OwnLedger, Statement
 
 _LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the shipped ones."
 
@@ -31,11 +31,11 @@ _LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the ship
 def _by_name(form: str) -> Callable[[click.Context, click.Parameter, Sequence[str]], dict[str, str]]:
     """A callback that parses texts NAME=VALUE as a mapping.
 
-    Raises BadParameter: a text has another `form`, or a name is given twice.
+    `form` describes such a text in messages. Raises BadParameter: another form, or a name is given twice.
     """
 
-    def read(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
-        parts = {text: text.rpartition("=") for text in given}
+    def read(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> dict[str, str]:
+        parts = {text: text.rpartition("=") for text in texts}
         if wrong := [text for text, (name, _, value) in parts.items() if not (name and value)]:
             raise click.BadParameter(f"{wrong[0]!r} is not {form}.")
         if twice := [name for name, many in Counter(name for name, *_ in parts.values()).items() if many > 1]:
@@ -85,34 +85,34 @@ def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: Mapp
     planted: dict[str, Any] = {kind: int(text) if is_number(text) else text for kind, text in breaks.items()}
     began = time.monotonic()
     with Workbench(seed=seed) as bench:
-        made = bench.simulate(
+        folder = bench.simulate(
             payments=payments, days=days, seed=seed, out=out, breaks=planted or None, show_progress=True
         )
     took_s = time.monotonic() - began
-    show(made)
+    show(folder)
     click.echo(f"{payments / took_s:,.0f} payments a second, {took_s:.1f} s in all.", err=True)
 
 
 Option = Any
-"""The value of an option that reconcile() has as an argument in Python, under the same name."""
+"""The value of a command-line option that the Python function reconcile() takes as an argument of the same name."""
 
 _TABLE: Final = ".parquet"
-_HAVE_ALL: Final = (".csv", ".xlsx", _TABLE)
+_WITH_EVERY_BREAK: Final = (".csv", ".xlsx", _TABLE)
 """Extensions of files that list every break; a page lists only the largest."""
 _TOLERANCES: Final = {"amount": "amount_minor", "fee": "fee_minor"}
 """Word in `--tolerance`, whose value is in major units → the field of Tolerance that it sets, in minor units."""
-_NOW_RULES: Final = {
+_RULES_INSTEAD: Final = {
     "days": '[{{ on = ["key"], days = {} }}]',
     "minutes": '[{{ on = ["key"] }}, {{ on = ["amount", "phone"], minutes = {} }}]',
 }
-"""Former word in `--tolerance` → the rules that have the same effect, with its value."""
+"""Former word in `--tolerance` → the rules that have the same effect; `{}` is the word's value."""
 _WRITE_RULES: Final = (
     "{} is a rule now. Write match = {} in the layout, or the same after an account's name under [match] in the file "
     "of --rules."
 )
 
 
-def _now_a_rule(_: click.Context, __: click.Parameter, fields: str | None) -> None:
+def _refuse_pair_by(_: click.Context, __: click.Parameter, fields: str | None) -> None:
     """Refuses the former option `--pair-by`: BadParameter names the rules that have the same effect."""
     if fields is not None:
         from workbench.analysis.rules import AMOUNT, FIELDS, USUAL_DAYS
@@ -123,7 +123,7 @@ def _now_a_rule(_: click.Context, __: click.Parameter, fields: str | None) -> No
         raise click.BadParameter(_WRITE_RULES.format("This", rules))
 
 
-def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
+def _date_of_as_of(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
     """The date of `--as-of`; None without the option. Raises BadParameter: not a date in ISO 8601."""
     try:
         return None if text is None else date.fromisoformat(text)
@@ -132,10 +132,10 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
 
 
 @click.command()
-@click.argument("given", metavar="[LEDGER] STATEMENT...", nargs=-1, required=True, type=PLACE)
+@click.argument("inputs", metavar="[LEDGER] STATEMENT...", nargs=-1, required=True, type=PLACE)
 @click.option(
     "--ledger",
-    "named",
+    "ledger_named",
     metavar="LEDGER",
     type=PLACE,
     help="The ledger, a file or a database's address. All arguments are then statements.",
@@ -187,7 +187,7 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
     metavar="WHAT VALUE",
     help="How far the amount, or the fee, of two rows with one key may differ, such as: fee 0.50. May be repeated.",
 )
-@click.option("--pair-by", hidden=True, expose_value=False, callback=_now_a_rule)
+@click.option("--pair-by", hidden=True, expose_value=False, callback=_refuse_pair_by)
 @click.option(
     "--phone-key",
     metavar="FILE",
@@ -206,15 +206,15 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
 @click.option(
     "--as-of",
     metavar="DATE",
-    callback=_given_day,
+    callback=_date_of_as_of,
     help="The day of the reconciliation. A row of a later day does not move the closing date; if the row has no "
     "partner, it is reported as invalid.",
 )
 @click.option(
-    "--carry-forward", "brought", metavar="FOLDER", type=FOLDER, help="What an earlier run saved with --carry-to."
+    "--carry-forward", "carry_from", metavar="FOLDER", type=FOLDER, help="What an earlier run saved with --carry-to."
 )
 @click.option("--skip-settled", is_flag=True, help="Skip the statements' lines that the earlier run matched.")
-@click.option("--carry-to", "kept", metavar="FOLDER", type=FOLDER, help="Save what is open for the next run.")
+@click.option("--carry-to", "carry_to", metavar="FOLDER", type=FOLDER, help="Save what is open for the next run.")
 @click.option(
     "--decisions",
     type=FILE,
@@ -253,15 +253,15 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
 @click.option("--reviewed-by", metavar="NAME", default="", help="Who reviewed the reconciliation: another person.")
 def reconcile(  # noqa: PLR0913  one argument per option
     *,
-    given: tuple[str, ...],
-    named: str | None,
+    inputs: tuple[str, ...],
+    ledger_named: str | None,
     query: Path | None,
     ledger_layout: str | None,
     outs: tuple[Path, ...],
     excel: bool,
     tolerances: tuple[tuple[str, str], ...],
-    brought: Path | None,
-    kept: Path | None,
+    carry_from: Path | None,
+    carry_to: Path | None,
     journal: Path | None,
     journal_form: str,
     journal_accounts: Mapping[str, str],
@@ -298,35 +298,36 @@ def reconcile(  # noqa: PLR0913  one argument per option
 
     # A tolerance that is wrong in every currency is refused before files are read.
     _tolerance(tolerances, [max(ISO_4217, key=decimals_of)])
-    ledger, statements = _sides(given, named)
-    ours = () if is_address(ledger) else (Path(ledger),)
+    ledger_place, statements = _sides(inputs, ledger_named)
+    ledger_file = () if is_address(ledger_place) else (Path(ledger_place),)
     phone_key, others = options["phone_key"], [options[name] for name in ("decisions", "rules", "phone_key")]
-    outputs.check(outs, [*ours, *statements, *filter(None, others)], journal)
-    if brought and kept and brought.resolve() == kept.resolve():
-        raise click.UsageError(f"--carry-to {kept} would overwrite the period before: give each period its own folder.")
-    carried = None if brought is None else CarryForward.load(brought)
+    outputs.check_paths(outs, [*ledger_file, *statements, *filter(None, others)], journal)
+    if carry_from and carry_to and carry_from.resolve() == carry_to.resolve():
+        message = f"--carry-to {carry_to} would overwrite the period before: give each period its own folder."
+        raise click.UsageError(message)
+    carried = None if carry_from is None else CarryForward.load(carry_from)
     if phone_key is not None:
-        refuse_within(phone_key, [path for path in (brought, kept) if path is not None])
+        refuse_within(phone_key, [path for path in (carry_from, carry_to) if path is not None])
         refuse_another(phone_key, () if carried is None else carried.rows["phone_hash"])
     texts = [out for out in outs if outputs.is_csv(out)]
     if excel and not texts:
         raise click.UsageError("--excel is only for --out *.csv; a workbook does not need it.")
-    layout_of = _named_for("layout", layouts_given, statements)
-    account_of = _named_for("account", accounts_given, statements)
-    usual = {"date_format": date_format, "layouts": layouts or (), "phone_key": phone_key}
+    layout_of = _value_by_statement("layout", layouts_given, statements)
+    account_of = _value_by_statement("account", accounts_given, statements)
+    reading = {"date_format": date_format, "layouts": layouts or (), "phone_key": phone_key}
     # Without a terminal the status shows nothing.
     with Console(stderr=True).status("Reading") as status:
-        read = list["Statement | Path"]()
+        sources = list["Statement | Path"]()
         for path in statements:
             status.update(visible(f"Reading {path.name}"))
-            read.append(_statement(path, {"layout": layout_of[path], "account": account_of[path], **usual}))
+            sources.append(_statement(path, {"layout": layout_of[path], "account": account_of[path], **reading}))
         status.update("Reading the ledger")
-        books = _ledger(ledger, query, ledger_layout, phone_key)
+        books = _ledger(ledger_place, query, ledger_layout, phone_key)
         status.update("Reconciling")
         result = run(
             books,
-            read,
-            tolerance=_tolerance(tolerances, {getattr(statement, "currency", ZMW.code) for statement in read}),
+            sources,
+            tolerance=_tolerance(tolerances, {getattr(statement, "currency", ZMW.code) for statement in sources}),
             carry_forward=carried,
             **options,
         )
@@ -336,15 +337,15 @@ def reconcile(  # noqa: PLR0913  one argument per option
         written = list[Path]()
         for out in outs:
             status.update(visible(f"Writing {out.name}"))
-            written += outputs.write(result, out, excel=excel, matches=with_matches)
-        lost = "" if kept is None else result.carry_forward.lost_words(kept)
-        if kept is not None:
-            result.carry_forward.save(kept)
+            written += outputs.write_results(result, out, excel=excel, matches=with_matches)
+        lost = "" if carry_to is None else result.carry_forward.lost_words(carry_to)
+        if carry_to is not None:
+            result.carry_forward.save(carry_to)
     notes = [
-        result.carry_note if kept is not None else "",
+        result.carry_note if carry_to is not None else "",
         outputs.journal_note(result, journal_form, journal_accounts) if journal else "",
     ]
-    _report(result, [*result.notes, *filter(None, notes)], [*written, *entries, *filter(None, [kept])])
+    _report(result, [*result.notes, *filter(None, notes)], [*written, *entries, *filter(None, [carry_to])])
     for warning in filter(None, (lost, "" if excel else outputs.formula_warning(result, texts))):
         click.echo(visible(warning), err=True)
     is_done = result.is_decided and is_proven(result)
@@ -357,9 +358,9 @@ def reconcile(  # noqa: PLR0913  one argument per option
 def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Path]) -> None:
     from workbench.analysis.report import captions
 
-    file = next((path for path in written if path.suffix.lower() in _HAVE_ALL), None)
-    found = captions.overview(result, notes, width=terminal_width(), file=file)
-    parts = [visible(part) if isinstance(part, str) else part for part in found]
+    file = next((path for path in written if path.suffix.lower() in _WITH_EVERY_BREAK), None)
+    overview = captions.overview(result, notes, width=terminal_width(), file=file)
+    parts = [visible(part) if isinstance(part, str) else part for part in overview]
     suggested = next((path for path in written if path.suffix.lower() == ".xlsx" or "-suggestions" in path.stem), None)
     if proposed := captions.proposed(result.suggestions, suggested):
         parts.append("\n- ".join(["May be one movement; a person decides:", *map(visible, proposed)]))
@@ -390,19 +391,19 @@ def _statement(path: Path, options: Mapping[str, Any]) -> "Statement | Path":
             return f"Name another for this file, --layout {other}, or none, and it is recognised."
         return wrong.hint
 
-    with _ends_with_next(path, hint):
+    with _with_next_command(path, hint):
         return read_statement(path, **options)
 
 
-def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ...]]:
-    """The path of the ledger, and those of the statements: the ledger is `named` or, for None, the first of `given`.
+def _sides(inputs: Sequence[str], ledger_named: str | None) -> tuple[str, tuple[Path, ...]]:
+    """The ledger's path or address, and the statements' paths.
 
-    All others in `given` are statements. Raises UsageError: there is no statement, or a statement is a database
-    address.
+    The ledger is `ledger_named` or, for None, the first of `inputs`; the other `inputs` are statements. Raises
+    UsageError: there is no statement, or a statement is a database address.
     """
     from workbench.analysis.statements.own_ledger import is_address
 
-    ledger, *others = given if named is None else (named, *given)
+    ledger, *others = inputs if ledger_named is None else (ledger_named, *inputs)
     if not others:
         raise click.UsageError("Missing argument 'STATEMENT...'.")
     if any(map(is_address, others)):
@@ -410,8 +411,8 @@ def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ..
     return ledger, tuple(map(Path, others))
 
 
-def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> "Ledger | Path":
-    """The ledger in the file or database `place`; `query`, `layout` and the phone key `key` are as for `read_ledger`.
+def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> "OwnLedger | Path":
+    """The ledger in the file or database `place`; the others are arguments of `read_ledger` (`key` is `phone_key`).
 
     For a Parquet table with all required columns, and no query or layout, only the path: the engine reads just those
     columns.
@@ -429,21 +430,21 @@ def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None
         return read_ledger(place, query=query, layout=layout, phone_key=key)
 
 
-def _tolerance(given: Sequence[tuple[str, str]], currencies: Iterable[str]) -> "Tolerance":
+def _tolerance(tolerances: Sequence[tuple[str, str]], currencies: Iterable[str]) -> "Tolerance":
     from workbench.analysis.reconcile import Tolerance
 
     decimals = {*map(decimals_of, currencies)}
     values: dict[str, int] = {}
-    for what, value in given:
-        if what in _NOW_RULES:
-            rules = _NOW_RULES[what].format(_whole_number_of(value, 0))
-            raise click.BadParameter(_WRITE_RULES.format(what, rules), param_hint="--tolerance")
-        if what not in _TOLERANCES:
-            raise click.BadParameter(f"{what!r} is none of {', '.join(_TOLERANCES)}.", param_hint="--tolerance")
+    for name, value in tolerances:
+        if name in _RULES_INSTEAD:
+            rules = _RULES_INSTEAD[name].format(_whole_number_of(value, 0))
+            raise click.BadParameter(_WRITE_RULES.format(name, rules), param_hint="--tolerance")
+        if name not in _TOLERANCES:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(_TOLERANCES)}.", param_hint="--tolerance")
         if len(decimals) > 1:
-            text = f"The statements' currencies differ in their decimals; reconcile them one by one to tolerate {what}."
+            text = f"The statements' currencies differ in their decimals; reconcile them one by one to tolerate {name}."
             raise click.BadParameter(text, param_hint="--tolerance")
-        values[_TOLERANCES[what]] = _whole_number_of(value, max(decimals))
+        values[_TOLERANCES[name]] = _whole_number_of(value, max(decimals))
     return Tolerance(**values)
 
 
@@ -481,11 +482,11 @@ def layout(file: Path, out: Path | None, *, check: bool, ledger: bool, **reading
     """
     from workbench.analysis.statements import checked, draft_layout
 
-    given = [str(word) for word in _given(reading)[::2]]
+    options = [str(word) for word in _option_words(reading)[::2]]
     if check and out:
         raise click.UsageError("--check writes nothing: use it without --out.")
-    if not check and given:
-        raise click.UsageError(f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} for --check.")
+    if not check and options:
+        raise click.UsageError(f"{' and '.join(options)} {'is' if len(options) == 1 else 'are'} for --check.")
     if check and ledger:
         _check_ledger(file, **reading)
         return
@@ -495,14 +496,14 @@ def layout(file: Path, out: Path | None, *, check: bool, ledger: bool, **reading
             if not wrong.facts.get("readings"):
                 return wrong.hint
             first, second = wrong.facts["formats"]
-            command = _next_step("layout", file, "--check", *_given(reading), "--date-format", first)
+            command = _next_command("layout", file, "--check", *_option_words(reading), "--date-format", first)
             return f"{command} (or {shlex.quote(second)})"
 
-        with _ends_with_next(file, hint):
-            found = checked(file, **reading)
-        show(found)
-        click.echo(_after(file, found, reading))
-        sys.exit(0 if found.is_sound else 1)
+        with _with_next_command(file, hint):
+            check_result = checked(file, **reading)
+        show(check_result)
+        click.echo(_next_after_check(file, check_result, reading))
+        sys.exit(0 if check_result.is_sound else 1)
     draft = draft_layout(file, ledger=ledger)
     if out is None:
         click.echo(draft.toml, nl=False)
@@ -511,42 +512,49 @@ def layout(file: Path, out: Path | None, *, check: bool, ledger: bool, **reading
     doubts = draft.toml.count("\n# ?")
     checks = f", with {doubts} doubt{'s' * (doubts > 1)} to decide" if doubts else ""
     click.echo(f"Written: {visible(str(out))}{checks}.")
-    click.echo(_next_step("layout", *["--ledger"] * ledger, "--check", file, "--layout", out))
+    click.echo(_next_command("layout", *["--ledger"] * ledger, "--check", file, "--layout", out))
 
 
 def _check_ledger(file: Path, *, layout: str | None, layouts: Path | None, **reading: Any) -> None:  # noqa: ANN401  the others
-    """Shows a ledger as read with the layout named `layout`, which may be one in the folder `layouts`.
+    """Shows a ledger as read with `layout` or, for None, by its own columns, else with a drafted layout.
 
-    Raises StatementRefused: a row cannot be read.
+    Prints the next command. Raises StatementRefused: a row cannot be read. Raises UsageError: `layouts` is not None.
     """
     from workbench.analysis.statements import draft_layout, read_ledger
 
     if layouts is not None:
         raise click.UsageError("--layouts is for statements: name the ledger's layout with --layout.")
+    draft = _next_command("layout", "--ledger", file, "--out", f"{file.stem}.toml")
+    after = _next_command("reconcile", file, "STATEMENT", *["--ledger-layout", layout] * bool(layout))
     with said_as_options(file):
-        show(read_ledger(file, layout=layout or draft_layout(file, ledger=True).layout, **reading))
-    if layout is None:
-        click.echo(_next_step("layout", "--ledger", file, "--out", f"{file.stem}.toml"))
-    else:
-        click.echo(_next_step("reconcile", file, "STATEMENT", "--ledger-layout", layout))
+        try:
+            ledger = read_ledger(file, layout=layout, **reading)
+        except StatementRefused as wrong:
+            # Only a file without the columns of a ledger has its headings in the refusal.
+            if layout is not None or "headings" not in wrong.facts:
+                wrong.hint = wrong.hint or draft
+                raise
+            ledger, after = read_ledger(file, layout=draft_layout(file, ledger=True).layout, **reading), draft
+        show(ledger)
+    click.echo(after)
 
 
-def _given(reading: Mapping[str, Any]) -> list[object]:
+def _option_words(reading: Mapping[str, Any]) -> list[object]:
     return [word for name, value in reading.items() if value for word in (f"--{name.replace('_', '-')}", value)]
 
 
-def _next_step(*words: object) -> str:
+def _next_command(*words: object) -> str:
     """A line with the next command, quoted for the shell."""
     return f"Next: workbench {visible(' '.join(map(pasted, words)))}"
 
 
 @contextmanager
-def _ends_with_next(file: Path, hint: Callable[[StatementRefused], str]) -> Iterator[None]:
-    """In the block, gives a StatementRefused the hint that `hint` returns, and the command that drafts a layout.
+def _with_next_command(file: Path, hint: Callable[[StatementRefused], str]) -> Iterator[None]:
+    """In the block, replaces a StatementRefused's hint by the result of `hint` and the command that drafts a layout.
 
-    The command is left out if the message already has it, or if the file has no header from which to draft.
+    The command is left out if the hint already has it, or if the file has no header from which to draft.
     """
-    from workbench.analysis.statements.columns import cut
+    from workbench.analysis.statements.columns import cut_file
 
     try:
         with said_as_options(file):
@@ -555,63 +563,64 @@ def _ends_with_next(file: Path, hint: Callable[[StatementRefused], str]) -> Iter
         wrong.hint = hint(wrong)
         if "workbench layout" not in wrong.hint:
             with suppress(StatementRefused):
-                cut(file)
-                wrong.hint = f"{wrong.hint} {_next_step('layout', file)}".strip()
+                cut_file(file)
+                wrong.hint = f"{wrong.hint} {_next_command('layout', file)}".strip()
         wrong.say(wrong.message)
         raise
 
 
-def _after(file: Path, found: "Check", reading: Mapping[str, Any]) -> str:
+def _next_after_check(file: Path, check: "LayoutCheck", reading: Mapping[str, Any]) -> str:
     """A line with the next command: write a draft, check a corrected layout again, or use a valid layout."""
-    if found.is_drafted:
-        return _next_step("layout", file, "--out", f"{file.stem}.toml")
-    if not found.is_sound:
-        return f"{_next_step('layout', file, '--check', *_given(reading))}, after you fix the layout"
-    return _next_step("reconcile", "LEDGER", file, *_given(reading))
+    if check.is_drafted:
+        return _next_command("layout", file, "--out", f"{file.stem}.toml")
+    if not check.is_sound:
+        return f"{_next_command('layout', file, '--check', *_option_words(reading))}, after you fix the layout"
+    return _next_command("reconcile", "LEDGER", file, *_option_words(reading))
 
 
-def _named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:
-    """Statement → its value of the option `what` (layout or account), from STATEMENT=VALUE or a VALUE for all.
+def _value_by_statement(option: str, texts: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:
+    """Statement → its value of an option (`layout` or `account`); `texts` are STATEMENT=VALUE, or a VALUE for all.
 
     None for a statement without a value, and for a .parquet table. Raises UsageError: two values for one statement or
     for all, or a value that only tables could use.
     """
-    made: dict[Path, str | None] = {}
-    bare: list[str] = []
-    for text in named:
-        path, value = _parted(what, text, statements)
+    value_of: dict[Path, str | None] = {}
+    values_for_all: list[str] = []
+    for text in texts:
+        path, value = _statement_and_value(option, text, statements)
         if path is None:
-            bare.append(value)
-        elif made.setdefault(path, value) != value:
-            raise click.UsageError(f"{path} has two {what}s, {made[path]} and {value}.")
-    if len({*bare}) > 1:
-        given = " and ".join(bare)
-        text = f"--{what} {given} cannot each apply to all statements: write --{what} STATEMENT={what.upper()}."
+            values_for_all.append(value)
+        elif value_of.setdefault(path, value) != value:
+            raise click.UsageError(f"{path} has two {option}s, {value_of[path]} and {value}.")
+    if len({*values_for_all}) > 1:
+        quoted = " and ".join(values_for_all)
+        text = f"--{option} {quoted} cannot each apply to all statements: write --{option} STATEMENT={option.upper()}."
         raise click.UsageError(text)
-    found = {path: made.get(path, bare[0] if bare else None) for path in statements}
+    values = {path: value_of.get(path, values_for_all[0] if values_for_all else None) for path in statements}
     tables = [path for path in statements if path.suffix.lower() == ".parquet"]
     # A value for all statements skips tables among them; if all are tables, the value is useless.
-    if useless := [path for path in tables if path in made or (bare and len(tables) == len(statements))]:
+    if useless := [path for path in tables if path in value_of or (values_for_all and len(tables) == len(statements))]:
         why = f"{useless[0]} is a table whose columns are already named"
-        raise click.UsageError(f"--{what} {found[useless[0]]}: {why}{', account too' * (what == 'account')}.")
-    return found
+        raise click.UsageError(f"--{option} {values[useless[0]]}: {why}{', account too' * (option == 'account')}.")
+    return values
 
 
-def _parted(what: str, text: str, statements: Sequence[Path]) -> tuple[Path | None, str]:
-    """Splits STATEMENT=VALUE, the `text` of the option `what`; the statement is None if there is only a value.
+def _statement_and_value(option: str, text: str, statements: Sequence[Path]) -> tuple[Path | None, str]:
+    """Splits STATEMENT=VALUE, a `text` of the option `option`; the statement is None if there is only a value.
 
     Raises UsageError: several statements have the name, or a text with `=` names neither a statement nor a file.
     """
     parts = text.split("=")
     for end in range(len(parts) - 1, 0, -1):
         name = "=".join(parts[:end])
-        found = {path for path in statements if path == Path(name)}
-        found = found or {path for path in statements if path.name == name}
-        if len(found) > 1:
-            raise click.UsageError(f"--{what} {text}: several statements are called {name}; name one with its folder.")
-        if found:
-            return found.pop(), "=".join(parts[end:])
+        paths = {path for path in statements if path == Path(name)}
+        paths = paths or {path for path in statements if path.name == name}
+        if len(paths) > 1:
+            message = f"--{option} {text}: several statements are called {name}; name one with its folder."
+            raise click.UsageError(message)
+        if paths:
+            return paths.pop(), "=".join(parts[end:])
     if len(parts) > 1 and not Path(text).exists():
-        given = ", ".join(map(str, statements))
-        raise click.UsageError(f"--{what} {text} names none of the statements; they are {given}.")
+        names = ", ".join(map(str, statements))
+        raise click.UsageError(f"--{option} {text} names none of the statements; they are {names}.")
     return None, text

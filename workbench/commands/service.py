@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from workbench.alternatives import reporting, switched
+from workbench.alternatives import report_opening, switched_rows
 from workbench.commands import FILE, FOLDER, PATH, PORT, gaps_option, show, show_page
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.visible import visible
@@ -109,7 +109,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     if more["webhook"] == "":
         # An unset variable of a script: without the refusal, its shop would wait for messages in vain.
         raise click.BadParameter("The URL is empty.", param_hint="--webhook")
-    gaps = Gaps.chosen(switched(rows))
+    gaps = Gaps.chosen(switched_rows(rows))
     if not server.serves_loopback(host):
         warning = f"Warning: anybody who reaches the port at {visible(host)} can use this sandbox; it has no TLS."
         click.echo(warning, err=True)
@@ -119,15 +119,15 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
 
     def announce(address: "Address") -> None:
         if as_json:
-            given = {name: value for name, value in address._asdict().items() if value is not None}
-            click.echo(json.dumps(given))
+            values = {name: value for name, value in address._asdict().items() if value is not None}
+            click.echo(json.dumps(values))
         else:
             _for_people(address)
         if in_browser:
             click.launch(str(address.console_url))
 
     try:
-        server.serve(settings, host=host, announce=announce, opened=reporting, **more)
+        server.serve(settings, host=host, announce=announce, opened=report_opening, **more)
     except (InvalidRequest, StateConflict) as error:
         # Nothing else that raises these is done here but to register the webhook endpoint.
         raise click.BadParameter(str(error), param_hint="--webhook") from None
@@ -257,17 +257,17 @@ def docs(*, page: str, out: Path | None, in_browser: bool) -> None:
     if in_browser:
         folder = Path(tempfile.mkdtemp(prefix="workbench-docs-"))
         for name in pages.names():
-            write_out(folder / f"{name}.html", pages.alone(name, linked=True))
-        place = str(folder / f"{page}.html")
-        click.echo(visible(place))
-        click.launch(place)
+            write_out(folder / f"{name}.html", pages.single_file(name, linked=True))
+        path = str(folder / f"{page}.html")
+        click.echo(visible(path))
+        click.launch(path)
     if out is None:
         if not in_browser:
             show_page(pages.markdown(page))
         return
     if out.suffix not in {".md", ".html"}:
         raise click.BadParameter(f"{out} must end in .md or .html.", param_hint="--out")
-    write_out(out, pages.markdown(page) if out.suffix == ".md" else pages.alone(page, linked=False))
+    write_out(out, pages.markdown(page) if out.suffix == ".md" else pages.single_file(page, linked=False))
 
 
 def write_out(out: Path, text: str) -> None:
@@ -355,14 +355,14 @@ def lab(folder: Path, port: int, *, no_browser: bool) -> None:
 
 
 def _pages() -> "Pages":
-    """Path → page, for the public pages of a served sandbox except `/`; the register has its defaults."""
+    """The public pages of a served sandbox except `/`, for JupyterLab to show, with the register's defaults."""
     from workbench.domain.gaps import Gaps
     from workbench.sandbox.messages import InForce, Request
     from workbench.sandbox.openapi.pages import PAGES, Page
 
     def shown(path: str, page: Page, name: str) -> tuple[str, Mapping[str, str], bytes]:
         response = page(Request(method="GET", path=path, path_params={"name": name}), InForce(Gaps()))
-        body = response.made() if response.made else response.body
+        body = response.make_body() if response.make_body else response.body
         return response.content_type, response.headers, body
 
     return {path: partial(shown, path, page) for path, page in PAGES.items() if path != "/"}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from workbench.alternatives import Each, Run, switched
+from workbench.alternatives import AlternativeRuns, CommandRun, switched_rows
 from workbench.commands import FILE, PATH, PORT, gaps_option, show, show_page
 from workbench.commands.service import laid_out, write_out
 from workbench.errors import ExamRefused
@@ -102,11 +102,11 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
     if junit and jobs > 1:
         raise click.UsageError("--junit is one place for all runs: use WORKBENCH_JUNIT in the command, or --jobs 1.")
 
-    def ended(run: Run, number: int, of: int) -> None:
+    def ended(run: CommandRun, number: int, total: int) -> None:
         came = "" if run.passed else f": {len(run.failed)} failed" if run.failed else f": {run.why}"
-        click.echo(f"{number:>3}/{of} {run.took_s:6.1f} s  {run.switched}{came}", err=True)
+        click.echo(f"{number:>3}/{total} {run.took_s:6.1f} s  {run.switched}{came}", err=True)
 
-    result, status = Each(command, rows, webhook, junit, limit_s, jobs), 128 + signal.SIGINT
+    result, status = AlternativeRuns(command, rows, webhook, junit, limit_s, jobs), 128 + signal.SIGINT
     try:
         result.run(ended)
         status = 1 if result.failed_runs else 0
@@ -127,8 +127,8 @@ def _chosen(names: tuple[str, ...], section: str | None) -> dict[str, list["Valu
     """
     from workbench.domain.gaps import REGISTER, gaps_named, written
 
-    asked = [(name.strip(), value.strip()) for name, _, value in (text.partition("=") for text in names)]
-    chosen = gaps_named([name for name, _ in asked])
+    choices = [(name.strip(), value.strip()) for name, _, value in (text.partition("=") for text in names)]
+    chosen = gaps_named([name for name, _ in choices])
     if section is not None:
         sections = sorted({number for row in REGISTER for number in (row.section, row.section.partition(".")[0])})
         if section not in sections:
@@ -136,9 +136,9 @@ def _chosen(names: tuple[str, ...], section: str | None) -> dict[str, list["Valu
         chosen = tuple(row for row in chosen if section in (row.section, row.section.partition(".")[0]))
     rows = {row.name: [*row.alternatives] for row in chosen if row.alternatives}
     for name, values in rows.items():
-        if wanted := {value for row, value in asked if row == name and value}:
-            rows[name] = [value for value in values if written(value) in wanted]
-            if len(rows[name]) < len(wanted):
+        if written_values := {value for row, value in choices if row == name and value}:
+            rows[name] = [value for value in values if written(value) in written_values]
+            if len(rows[name]) < len(written_values):
                 raise click.UsageError(f"{name} can be switched to {', '.join(map(written, values))}.")
     if not rows:
         raise click.UsageError("None of the chosen rows has an alternative.")
@@ -222,7 +222,7 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
 
     for path in reports:
         report.form_of(path)
-    target, rows = Target(url), switched(rows)
+    target, rows = Target(url), switched_rows(rows)
     if not secret_env and cmd is None:
         raise click.UsageError("Give the endpoint's signing secret with --secret-env, or start the shop with --cmd.")
     scheme = Gaps.chosen(rows).signature_scheme
@@ -230,11 +230,11 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
     if not secret:
         raise ExamRefused(f"The environment variable {visible(str(secret_env))} is not set.")
     check_secret(secret, scheme)
-    with ExitStack() as open_:
+    with ExitStack() as stack:
         # Events of yesterday are dated a day before the rest, which is dated now.
         yesterday = datetime.now(UTC) - timedelta(seconds=DAY_S)
-        bench = open_.enter_context(Workbench(seed=seed, start=yesterday, gaps=rows))
-        served = open_.enter_context(bench.serve(port))
+        bench = stack.enter_context(Workbench(seed=seed, start=yesterday, gaps=rows))
+        served = stack.enter_context(bench.serve(port))
         environment = {
             "PAYMENTS_BASE_URL": served.base_url,
             "PAYMENTS_SECRET_KEY": str(served.secret_key),
@@ -242,17 +242,17 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
             "PAYMENTS_WEBHOOK_SECRET": secret,
             "PORT": str(target.port),
         }
-        given: dict[str, Any] = {"ended": lambda row: click.echo(row.line(terminal_width()))}
+        arguments: dict[str, Any] = {"ended": lambda row: click.echo(row.line(terminal_width()))}
         if cmd:
-            started = open_.enter_context(running(cmd, environment, target))
-            given |= {"printed": started.printed, "restart": started.restart}
+            shop = stack.enter_context(running(cmd, environment, target))
+            arguments |= {"printed": shop.printed, "restart": shop.restart}
         if checkout:
-            given["checkout"] = lambda phone: output_of("--checkout", checkout, {**environment, PHONE: phone})
+            arguments["checkout"] = lambda phone: output_of("--checkout", checkout, {**environment, PHONE: phone})
         if orders:
-            given["orders"] = lambda: read_orders(output_of("--orders", orders, environment))
+            arguments["orders"] = lambda: read_orders(output_of("--orders", orders, environment))
         status = None
         try:
-            result = examined(bench, url, secret, **given)
+            result = examined(bench, url, secret, **arguments)
         except Interrupted as interrupted:
             result, status = interrupted.report, 128 + signal.SIGINT
     click.echo(f"\n{result.ending(terminal_width())}")
@@ -302,8 +302,8 @@ def check_live(
     items = checklist(rows, read_exam(exam) if exam else None, trace)
     if letter_file:
         used = relied_on(trace or ())
-        asked = (row for row in Gaps.chosen(rows).as_records() if row["name"] in items.guessed)
-        write_out(letter_file, letter({**row, "used_by": used.get(row["name"], ())} for row in asked))
+        open_rows = (row for row in Gaps.chosen(rows).as_records() if row["name"] in items.guessed)
+        write_out(letter_file, letter({**row, "used_by": used.get(row["name"], ())} for row in open_rows))
     if out is None:
         show_page(items.markdown())
     else:

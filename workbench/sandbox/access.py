@@ -82,9 +82,9 @@ class Admitted:
     def _knows(self, name: str) -> bool:
         return name in self._names or (name.endswith(".localhost") and _NAME.fullmatch(name) is not None)
 
-    def lets(self, asked: object, origin: str) -> TypeGuard[Operation]:
-        """True if `asked` is an operation that a page of `origin` may call and whose response it may read."""
-        return origin in self._origins and isinstance(asked, Operation) and asked.publishable
+    def lets(self, handler: object, origin: str) -> TypeGuard[Operation]:
+        """True if `handler` is an operation that pages of `origin` may call, and whose response they may read."""
+        return origin in self._origins and isinstance(handler, Operation) and handler.publishable
 
 
 def preflight(operation: Operation, request: Request, choices: InForce) -> Response:
@@ -100,14 +100,14 @@ def shared_with(origin: str) -> list[tuple[str, str]]:
 
 def _allowed_origin(text: str) -> str:
     """The origin as browsers send it, without the scheme's default port. Raises ServeRefused: not an origin."""
-    scheme, _, rest = text.lower().removesuffix("/").partition("://")
-    if scheme not in _PORTS or _host_in(rest) is None:
+    scheme, _, authority = text.lower().removesuffix("/").partition("://")
+    if scheme not in _PORTS or _host_in(authority) is None:
         raise ServeRefused(
             f"{text[:_SHOWN]!r} is not the origin of a page.",
             hint="Give scheme, host and port as a browser's address bar shows them, such as http://localhost:3000. "
             "* and null would admit every page, and are not accepted.",
         )
-    return f"{scheme}://{rest.removesuffix(_PORTS[scheme])}"
+    return f"{scheme}://{authority.removesuffix(_PORTS[scheme])}"
 
 
 @lru_cache(maxsize=64)
@@ -176,8 +176,8 @@ def credential_in(request: Request) -> Credential | None:
 def caller_of(tx: Transaction, request: Request, operation: Operation) -> Caller:
     """The caller of an operation, identified by the request's key or token.
 
-    Raises AuthenticationFailed: no key, a wrong or live key, an expired token, or a scheme that is not taken.
-    Raises PermissionDenied: a publishable key or a token may not call this operation.
+    Raises AuthenticationFailed: no key, a wrong or live key, an expired token, or a scheme of other operations. Raises
+    PermissionDenied: a publishable key or a token may not call this operation.
     """
     credential = credential_in(request)
     if not operation.schemes:
@@ -201,8 +201,8 @@ def caller_of(tx: Transaction, request: Request, operation: Operation) -> Caller
 
 def _caller_by_credential(tx: Transaction, credential: Credential) -> Caller:
     digest = secret_digest(credential.value)
-    if found := tx.key_and_account(digest):
-        key, account = found
+    if match := tx.key_and_account(digest):
+        key, account = match
         if key.status == ROLLED and still_works(tx, key):
             return Caller(key.kind, account.id, account.name, relied=("key_rotation",))
         if key.status == ROLLED:

@@ -91,20 +91,20 @@ async def _lifespan(app: ASGIApplication, state: _Message) -> AsyncIterator[None
 
     Raises ServeRefused: the application reports that its start failed, or reports nothing.
     """
-    asked, told = asyncio.Queue[_Message](), asyncio.Queue[_Message]()
+    to_app, from_app = asyncio.Queue[_Message](), asyncio.Queue[_Message]()
     scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": state}
 
     async def live() -> None:
         try:
-            await app(scope, asked.get, told.put)
+            await app(scope, to_app.get, from_app.put)
         finally:
-            await told.put({"type": "ended"})
+            await from_app.put({"type": "ended"})
 
     living = asyncio.create_task(live())
-    await asked.put({"type": "lifespan.startup"})
+    await to_app.put({"type": "lifespan.startup"})
     try:
         async with asyncio.timeout(_LIFESPAN_S):
-            first = await told.get()
+            first = await from_app.get()
     except TimeoutError:
         raise ServeRefused(f"The application did not start within {_LIFESPAN_S} s.") from None
     if first["type"] == "lifespan.startup.failed":
@@ -115,7 +115,7 @@ async def _lifespan(app: ASGIApplication, state: _Message) -> AsyncIterator[None
         )
     yield
     if first["type"] == "lifespan.startup.complete":
-        await asked.put({"type": "lifespan.shutdown"})
+        await to_app.put({"type": "lifespan.shutdown"})
         async with asyncio.timeout(_LIFESPAN_S):
             await living
     elif living.done():

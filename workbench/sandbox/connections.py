@@ -40,10 +40,7 @@ from workbench.sandbox.store.transaction import BUSY_S
 _LOG = logging.getLogger(__name__)
 _TICK_S: Final = 0.05
 _LOOK_S: Final = 0.01
-"""Seconds between two ticks, times the number of open streams; ticks are at most `_TICK_S` apart.
-
-Without streams, ticks are `_TICK_S` apart.
-"""
+"""Seconds between two ticks for each open stream, but at most `_TICK_S`; without streams, it is `_TICK_S`."""
 _COMMENT_S: Final = 15
 """Seconds between comments on an event stream without news; they show both ends that the connection is alive."""
 BODY_S: Final = 10
@@ -140,7 +137,10 @@ class _Connection(asyncio.Protocol):
         self._next()
 
     def eof_received(self) -> bool:
-        """The client sends no more but may read: refuses an incomplete request; closes when all others are answered."""
+        """Refuses an incomplete request, since the client sends no more; closes once all requests have their responses.
+
+        Returns True, so that asyncio keeps the connection open for the client to read.
+        """
         if self._in_head or self._in_body:
             self._refuse_part("The connection ended in the middle of a request's head.")
         self._begin()
@@ -236,7 +236,7 @@ class _Connection(asyncio.Protocol):
         return Arrived(method, target, headers, bytes(self._body), fault)
 
     def _refuse(self, error: ApiError) -> None:
-        """Refuses a request that did not arrive completely, and stops reading: the rest would look like a new one."""
+        """Refuses an incomplete request and stops reading, since its remaining bytes would look like a new request."""
         if not self._ends:
             self._owe(self._arrived(error) if self._in_body else Arrived("", b"", {}, fault=error), _CLOSE)
 
@@ -247,8 +247,8 @@ class _Connection(asyncio.Protocol):
 
     def _refuse_head(self) -> None:
         if self._headers and len(self._target) <= _MAX_HEAD_BYTES:
-            what = f"The headers are over {_MAX_HEADERS}, or the head over {_MAX_HEAD_BYTES} bytes."
-            self._refuse(HeadTooLarge(what))
+            message = f"The headers are over {_MAX_HEADERS}, or the head over {_MAX_HEAD_BYTES} bytes."
+            self._refuse(HeadTooLarge(message))
         else:
             self._refuse(TargetTooLong(f"The request's first line is over {_MAX_HEAD_BYTES} bytes."))
 
@@ -266,12 +266,12 @@ class _Connection(asyncio.Protocol):
             self._server.take(self._waiting[0])
 
     def give_up(self, now_s: float) -> None:
-        """Refuses a late body; closes a connection that stays idle or does not read its responses."""
+        """If the deadline is over: refuses a late body, closes a connection that is idle or reads no responses."""
         if now_s < self.until_s or (self._waiting and not self._unread):
             return
-        if (left := self._transport.get_write_buffer_size()) < self._unread:
+        if (unread := self._transport.get_write_buffer_size()) < self._unread:
             # The other end reads, however slowly.
-            self._unread = left
+            self._unread = unread
             self._set_deadline(BODY_S)
         elif self._unread or self._transport.is_closing():
             self._transport.abort()
@@ -330,7 +330,7 @@ _Begun = Answer | Callable[[], Answer]
 
 
 class ConnectionServer:
-    """Handles the requests of all connections on the loop's thread, and calls `after_each` after each request."""
+    """Handles the requests of all connections on the loop's thread, and calls `after_each` after each response."""
 
     def __init__(self, engine: Engine, app: Application, after_each: Callable[[], object]) -> None:
         self._engine = engine
@@ -344,7 +344,7 @@ class ConnectionServer:
         self.connections: set[_Connection] = set()
         self.streams: dict[_Connection, Arrived] = {}
         """Connection of a stream → the request for the next changes."""
-        self._seen: tuple[float, ...] = ()
+        self._seen_state: tuple[float, ...] = ()
         self.is_ending = False
         self._sweep()
 
@@ -362,17 +362,17 @@ class ConnectionServer:
                 self.loop.call_soon(self._run_all)
 
     def _run_all(self) -> None:
-        """Handles all queued requests: reads in one transaction, commands in another; then sends the responses."""
+        """Handles all queued reads in one transaction, up to 64 commands in another, and sends the responses."""
         self._is_woken = False
         self._reads = self._handle_batch(self._reads, reads_only=True) if self._reads else []
         batch = [self._commands.popleft() for _ in range(min(len(self._commands), _MOST_TOGETHER))]
-        left = self._handle_batch(batch, reads_only=False)
-        self._commands.extendleft(reversed(left))
-        while left and self._commands and time.monotonic() - self._commands[0].since_s > BUSY_S:
+        postponed = self._handle_batch(batch, reads_only=False)
+        self._commands.extendleft(reversed(postponed))
+        while postponed and self._commands and time.monotonic() - self._commands[0].since_s > BUSY_S:
             locked = ServiceUnavailable("Another program has the sandbox's store locked.", code="storage_locked")
             self._send(self._commands.popleft(), self._app.unreadable(locked))
         if self._reads or self._commands:
-            self._wake(_AGAIN_S if self._reads or left else 0)
+            self._wake(_AGAIN_S if self._reads or postponed else 0)
 
     def _handle_batch(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Exchange]:
         """Handles these requests; returns those that cannot begin while another process or thread holds the store.
@@ -451,7 +451,7 @@ class ConnectionServer:
         is_more = self.streams.pop(connection, None) is not None
         if answer.status == HTTPStatus.OK and connection in self.connections:
             answer, self.streams[connection], has_more = _streamed(arrived, answer)
-            self._seen = () if has_more else self._seen
+            self._seen_state = () if has_more else self._seen_state
         elif is_more:
             answer = Answer(answer.status, [], b"")
         connection.send(answer, is_more=is_more)
@@ -470,8 +470,8 @@ class ConnectionServer:
         now_s, self.date = time.monotonic(), formatdate(usegmt=True)
         for connection in tuple(self.connections):
             connection.give_up(now_s)
-        if self.streams and (seen := (*self._engine.store.version(), now_s // _COMMENT_S)) != self._seen:
-            self._seen = seen
+        if self.streams and (state := (*self._engine.store.version(), now_s // _COMMENT_S)) != self._seen_state:
+            self._seen_state = state
             for connection, arrived in self.streams.items():
                 connection.ask_again(arrived)
 
@@ -515,12 +515,12 @@ class ConnectionServer:
         await asyncio.sleep(_GRACE_S)
         # Clients in the backlog would be reset when the port closes: the backlog takes no more, and is emptied here.
         bound.listen(0)
-        taken = list[socket.socket]()
+        accepted_sockets = list[socket.socket]()
         with suppress(OSError):  # nobody is left
             while True:
-                taken.append(bound.accept()[0])
+                accepted_sockets.append(bound.accept()[0])
         listening.close()
-        for accepted in taken:
+        for accepted in accepted_sockets:
             await self.loop.connect_accepted_socket(partial(_Connection, self), accepted)
         await asyncio.sleep(_GRACE_S)
         until_s = time.monotonic() + _STOP_S
@@ -551,8 +551,8 @@ def _streamed(arrived: Arrived, answer: Answer) -> tuple[Answer, Arrived, bool]:
     page = msgspec.json.decode(answer.body, type=Changes)
     headers = [header for header in answer.headers if header[0] not in {"content-type", "content-length"}]
     headers += [("content-type", _EVENTS), ("cache-control", "no-store")]
-    rest = msgspec.structs.replace(arrived, headers={**arrived.headers, _LAST: str(page.last_seq)})
-    return Answer(answer.status, headers, page.as_events()), rest, page.has_more
+    next_request = msgspec.structs.replace(arrived, headers={**arrived.headers, _LAST: str(page.last_seq)})
+    return Answer(answer.status, headers, page.as_events()), next_request, page.has_more
 
 
 def _failure_answer(error: Exception) -> Answer:

@@ -81,23 +81,23 @@ def changes(tx: Transaction, caller: Caller, *, query: wire.ChangesQuery) -> wir
     after = last if query.after is None else query.after
     if not tx.last("reset") <= after <= last:
         return wire.Changes([], last, reset=True)
-    found, latest = tx.changed(after, _MOST_CHANGES + 1), dict[tuple[str, str], int]()
-    for seq, kind, name, about in found[:_MOST_CHANGES]:
+    changed, latest = tx.changed(after, _MOST_CHANGES + 1), dict[tuple[str, str], int]()
+    for seq, kind, name, about in changed[:_MOST_CHANGES]:
         payment = payment_of(tx, about or "")
         for change in (kind, name), ("payment" if payment.startswith(("pi_", "ch_")) else "", payment):
             if change[0]:
                 latest.pop(change, None)
                 latest[change] = seq
     rows = [wire.Change(seq, *change) for change, seq in latest.items()]
-    if len(found) > _MOST_CHANGES:
-        return wire.Changes(rows, found[_MOST_CHANGES - 1][0], has_more=True)
+    if len(changed) > _MOST_CHANGES:
+        return wire.Changes(rows, changed[_MOST_CHANGES - 1][0], has_more=True)
     # The clock moves without a `seq`: its change is repeated until the next thing happens.
     if query.after is not None and tx.last("moved") >= after:
         rows.append(wire.Change(last, "clock", "clock"))
     return wire.Changes(rows, last)
 
 
-def gaps(tx: Transaction, caller: Caller) -> Rows[dict[str, Any]]:
+def read_register(tx: Transaction, caller: Caller) -> Rows[dict[str, Any]]:
     """GET /sandbox/gaps: the register of what the interface leaves open, with the current values."""
     return Rows(tx.gaps.as_records())
 
@@ -132,7 +132,7 @@ def reset(tx: Transaction, caller: Caller) -> wire.WasReset:
     return wire.WasReset([endpoint.id for endpoint in tx.endpoints.all(account=caller.account, status="enabled")])
 
 
-def simulate(tx: Transaction, caller: Caller, body: wire.Simulate) -> wire.Simulated:
+def run_simulation(tx: Transaction, caller: Caller, body: wire.Simulate) -> wire.Simulated:
     """POST /sandbox/simulation: run the commands of a simulated month at their moments, for at most a second.
 
     What falls due before a command happens first. The response has the number of commands that are done, and the cursor
@@ -260,15 +260,15 @@ def trace(tx: Transaction, caller: Caller, *, query: TraceQuery) -> TracePage:
     is_latest, most = query.latest is not None, query.latest or query.limit
     if query.payment is not None:
         about = payment_of(tx, query.payment)
-        found = rows_of_payment(tx, about, events_of(tx, about))
-        found = [row for row in found if row.kind in kinds and row.seq > query.since]
-        end = max(0, len(found) - query.skip)
-        page = found[max(0, end - most) : end] if is_latest else found[query.skip :][:most]
-        return TracePage(page, len(found) > query.skip + most, len(found) if is_latest else None)
-    there: Mapping[str, Table[Any] | Journal] = {
+        rows = rows_of_payment(tx, about, events_of(tx, about))
+        rows = [row for row in rows if row.kind in kinds and row.seq > query.since]
+        end = max(0, len(rows) - query.skip)
+        page = rows[max(0, end - most) : end] if is_latest else rows[query.skip :][:most]
+        return TracePage(page, len(rows) > query.skip + most, len(rows) if is_latest else None)
+    every_table: Mapping[str, Table[Any] | Journal] = {
         traced.CALL: tx.calls, traced.SCREEN: tx.screens, traced.ENTRY: tx.journal, traced.WEBHOOK: tx.attempts,
     }  # fmt: skip
-    tables = {kind: there[kind] for kind in traced.KINDS if kind in kinds}
+    tables = {kind: every_table[kind] for kind in traced.KINDS if kind in kinds}
     # One row more than asked for shows that there are more.
     places = tx.places([table.name for table in tables.values()], query.since, most + 1, query.skip, latest=is_latest)
     total = sum(table.count() for table in tables.values()) if is_latest else None
@@ -287,7 +287,7 @@ def events_of(tx: Transaction, payment: str) -> tuple[str, ...]:
 
 
 def rows_of_payment(tx: Transaction, payment: str, events: Sequence[str]) -> list[TraceRow]:
-    """The trace rows of one payment, in order, including delivery attempts of its events."""
+    """The trace rows of one payment, in order, including delivery attempts of its `events`, given by their ids."""
     charges = _ids(tx.charges.all(payment_intent=payment)) or (payment,)
     sessions = _ids(tx.sessions.all(charge=charges))
     deliveries = _ids(tx.deliveries.all(event=tuple(events)))
@@ -306,8 +306,8 @@ def _in_order(
     entries: Iterable[JournalEntry],
     attempts: Iterable[Attempt],
 ) -> list[TraceRow]:
-    found = (map(call, calls), _screen_rows(tx, screens), _entry_rows(entries), _webhook_rows(tx, attempts))
-    return sorted(chain.from_iterable(found), key=lambda row: row.seq)
+    rows = (map(call, calls), _screen_rows(tx, screens), _entry_rows(entries), _webhook_rows(tx, attempts))
+    return sorted(chain.from_iterable(rows), key=lambda row: row.seq)
 
 
 def call(kept: StoredCall) -> TraceRow:
@@ -372,26 +372,31 @@ def _trace_row(seq: int, at_ms: int, payment: str | None, what: str, result: str
 
 
 def _control(method: str, path: str, run: Callable[..., object], **more: object) -> Operation:
-    """The table row of an operation, named after the function `run`, whose signature gives query, body and response."""
-    name = "sandbox" + "".join(word.capitalize() for word in run.__name__.split("_"))
+    """The table row of an operation. Its query, body and response, and by default its id, come from the function `run`.
+
+    `more` has further columns of the row, or replaces the id or the response.
+    """
     signature = {"query": None, "body": None, **run.__annotations__}
     columns: dict[str, Any] = {
+        "id": "sandbox" + "".join(word.capitalize() for word in run.__name__.split("_")),
         "source": "sandbox",
         "schemes": BEARER,
         "traced": False,
+        "query": signature["query"],
+        "body": signature["body"],
         "response": signature["return"],
         **more,
     }
     if isinstance(columns["response"], UnionType):  # beside the response stands Refused
         columns["response"] = get_args(columns["response"])[0]
-    return Operation(name, method, f"/sandbox/{path}", run, query=signature["query"], body=signature["body"], **columns)
+    return Operation(method=method, path=f"/sandbox/{path}", run=run, **columns)
 
 
 CLOCK = _control("GET", "clock", clock)
 RESET = _control("POST", "reset", reset)
 CHANGES = _control("GET", "changes", changes)
 ADVANCE = _control("POST", "clock/advance", advance, response=wire.Clock, refuses=(409,))
-SIMULATE = _control("POST", "simulation", simulate, refuses=(404, 409), untraced_id="sim")
+SIMULATE = _control("POST", "simulation", run_simulation, id="sandboxSimulate", refuses=(404, 409), untraced_id="sim")
 
 # fmt: off
 OPERATIONS: tuple[Operation, ...] = (
@@ -415,13 +420,13 @@ OPERATIONS: tuple[Operation, ...] = (
     _control("GET", "webhook_endpoints", webhooks.endpoints_faults),
     _control("POST", "webhook_endpoints/{endpoint_id}/faults", webhooks.delivery_faults),
     _control("POST", "sign", webhooks.sign, refuses=(404,)),
-    _control("GET", "ledger/accounts", books.accounts),
+    _control("GET", "ledger/accounts", books.ledger_accounts, id="sandboxAccounts"),
     _control("GET", "ledger/entries", books.entries),
     _control("POST", "ledger/entries", books.settle, refuses=(404, 409)),
     _control("POST", "ledger/entries/{entry_id}/repeat", books.repeat, refuses=(409,)),
     _control("GET", "ledger/postings", books.postings),
     _control("GET", "ledger/movements", books.movements),
-    _control("GET", "ledger/verify", books.verify),
+    _control("GET", "ledger/verify", books.verify_ledger, id="sandboxVerify"),
     _control("GET", "suspense", balances.list_suspense),
     _control("POST", "suspense/{item}/settle", books.settle_suspense, refuses=(404, 409)),
     _control("GET", "payments", payments),
@@ -431,7 +436,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _control("GET", "requests/{request_id}/code", show_code),
     _control("GET", "trace", trace),
     _control("GET", "scenarios", scenarios),
-    _control("GET", "gaps", gaps),
+    _control("GET", "gaps", read_register, id="sandboxGaps"),
     _control("GET", "gaps/used", gaps_used),
     SIMULATE,
     RESET,

@@ -28,28 +28,28 @@ Command = tuple[int, Callable[[Transaction], object]]
 """A moment in milliseconds since 1970, and the function to run at that moment."""
 _SLACK_S = 5
 _LOOK_AGAIN_S = 0.05
-"""Seconds between checks for due jobs while attempts are in flight, and for others that wait for the driver lock."""
+"""Seconds between two checks: for due jobs while attempts are in flight, and whether somebody waits for the lock."""
 _PUT_OFF_MS = 60_000
 MAX_IN_FLIGHT = 8
 _TOGETHER = 8
 """The most commands of a simulation in one commit; sharing a commit saves a tenth of each command's time."""
 _REPORT_EVERY_S = 1.5
-"""Seconds between progress reports of a long run; each call of a simulated month is shorter and reports by itself."""
+"""Seconds between progress reports of a long run; each call of a simulated month ends before the first."""
 _DRIVES: ContextVar[tuple[object, ...]] = ContextVar("drives", default=())
 """The holders of driver locks on whose behalf the current code runs.
 
 There are several if one sandbox's webhook makes a shop call another sandbox. All code that a holder calls inherits
-them, also in an ASGI application's own thread.
+this tuple, also in an ASGI application's own thread.
 """
 
 
 def _clear_and_pay(tx: Transaction, ref: str) -> None:
     moved = balances.clear_and_sweep(tx)
     paid = balances.pay_payouts_due(tx)
-    asked = balances.request_daily_payouts(tx)
+    requested = balances.request_daily_payouts(tx)
     # If anything was done this night, the next night is scheduled too: it credits the swept money.
     tx.unschedule(ref)
-    if moved or paid or asked:
+    if moved or paid or requested:
         balances.expect_clearing(tx)
 
 
@@ -64,7 +64,7 @@ HANDLERS: Mapping[str, Callable[[Transaction, str], object]] = {
 }
 """Kind of job → its handler, which runs in the job's transaction; deliveries are sent outside of a transaction.
 
-The only jobs of a prompt that has ended are those of its late money.
+When a prompt ends, its jobs are deleted; only its late money can get a new one.
 """
 
 
@@ -90,9 +90,9 @@ class Driver:
         """Lines to report once their command is committed."""
 
     def run_due(self) -> None:
-        """Runs the jobs that are due now; if there is another driver, leaves them to it and does not wait.
+        """Runs the jobs that are due now; if another thread or process is the driver, leaves them to it.
 
-        A receiver may call the service from another thread while the driver awaits the receiver's response.
+        It never waits for that driver, which may be awaiting the response of a receiver that makes this very call.
         """
         # Checked again after each run: a job that came in a run's last moment is not left behind.
         while clock_mode := self._store.clock_if_due():
@@ -101,7 +101,7 @@ class Driver:
                 return
 
     def advance(self, by_ms: int) -> None:
-        """Move the clock by `by_ms` milliseconds, running every job that falls due on the way.
+        """Moves the clock by `by_ms` milliseconds, running every job that falls due on the way.
 
         Raises StateConflict: the clock is already being advanced, for instance if a webhook's receiver calls this.
         """
@@ -159,7 +159,7 @@ class Driver:
             raise StateConflict("The clock is already being advanced.", code="clock_busy")
 
     def _drive(self, take: Callable[[], bool], run: Callable[[], object]) -> bool:
-        """Calls `run` as the driver; False if `take` does not get the lock, or if this code already has it."""
+        """Calls `run` once `take` has taken the driver lock; False if `take` fails, or if the caller has the lock."""
         if self._lock.is_drivers():
             return False
         # Code that another sandbox's driver runs may call this sandbox.
@@ -182,9 +182,9 @@ class Driver:
         self._done += 1
         if time.monotonic() >= self._report_s:
             self._report_s = time.monotonic() + _REPORT_EVERY_S
-            left = tx.jobs.count([Condition("due_ms <= ?", (until_ms or tx.now_ms,))])
+            due = tx.jobs.count([Condition("due_ms <= ?", (until_ms or tx.now_ms,))])
             clock = f"the clock is at {rfc3339(tx.now_ms)}" + (f" of {rfc3339(until_ms)}" if until_ms else "")
-            self._lines.append(f"{self._done:,} jobs done, {left:,} due; {clock}")
+            self._lines.append(f"{self._done:,} jobs done, {due:,} due; {clock}")
 
     def _tell(self, tx: Transaction, delivery_id: str, result: str) -> None:
         if self._speaker:
@@ -212,7 +212,7 @@ class Driver:
                 with self._command() as tx:
                     job, sending = self._next(tx, until_ms)
                 continue
-            reply = _sent(self._outbound, sending)
+            reply = _reply_to(self._outbound, sending)
             somebody_waits = until_ms is None and self._lock.is_wanted()
             with self._command() as tx:
                 self._guarded(tx, sending.job, partial(self._recorded, tx, sending, reply), until_ms)
@@ -223,8 +223,8 @@ class Driver:
     def _next(self, tx: Transaction, until_ms: int | None) -> tuple[Job | None, Sending | None]:
         """Runs the next job; returns it, and the attempt to send if it is a delivery. Both are None if no job is due.
 
-        When no job is due by `until_ms` (None: by now), the clock moves to `until_ms`. Only the driver claims jobs, and
-        here it runs one at a time, so a claimed job was left by a driver that has died.
+        When no job is due by `until_ms` (None: by now), the clock moves to `until_ms`. Only drivers claim jobs,
+        and this one runs its jobs one at a time: so a claimed job was left by a driver that has died.
         """
         job = tx.earliest_job(tx.now_ms if until_ms is None else until_ms, takes_over=True)
         if job is not None:
@@ -333,8 +333,8 @@ class Driver:
             return None
 
 
-def _sent(outbound: Outbound, sending: Sending) -> Reply:
-    """Send an attempt's message and return the reply."""
+def _reply_to(outbound: Outbound, sending: Sending) -> Reply:
+    """Sends an attempt's message and returns the reply."""
     url, headers, body, timeout_s = sending.url, sending.headers, sending.body, sending.timeout_s
     return outbound.send(url, headers, body, timeout_s, by_sandbox_clock=sending.by_sandbox_clock)
 
@@ -390,7 +390,7 @@ class Dispatch:
             return
 
     def _send(self, sending: Sending) -> None:
-        self._done.put((sending, _sent(self._outbound, sending)))
+        self._done.put((sending, _reply_to(self._outbound, sending)))
 
 
 class DriverLock:
@@ -406,7 +406,7 @@ class DriverLock:
 
     def take(self) -> bool:
         """Takes the lock if nobody holds it or waits for it; otherwise returns False."""
-        if not self._taken(0):
+        if not self._acquire(0):
             return False
         if self.is_wanted():
             self.give_back()
@@ -419,14 +419,14 @@ class DriverLock:
         if not self._next.take(patience_s):
             return False
         try:
-            return self._taken(max(0.0, until - time.monotonic()))
+            return self._acquire(max(0.0, until - time.monotonic()))
         finally:
             self._next.free()
 
     def is_wanted(self) -> bool:
         """True if somebody waits for the lock; only the holder may call this.
 
-        The lock file is not checked at every call, because a check takes longer than many jobs.
+        The lock file is checked every 50 ms, because a check takes longer than many jobs; in between, returns False.
         """
         if time.monotonic() < self._look_again:
             return False
@@ -455,7 +455,7 @@ class DriverLock:
         """True if the caller runs on behalf of the lock's holder, in any thread."""
         return self._holder in _DRIVES.get()
 
-    def _taken(self, patience_s: float) -> bool:
+    def _acquire(self, patience_s: float) -> bool:
         # Once the lock is taken, its holder is noted with no call in between: Ctrl-C comes only at a call.
         holder = object()
         _DRIVES.set((*_DRIVES.get(), holder))

@@ -57,7 +57,10 @@ _SLOW_S = 10
 
 
 class Engine:
-    """A sandbox with its store. `speaker` writes a log line for each delivery, and for each request that it serves."""
+    """A sandbox with its store. `speaker` writes a log line for each delivery, and for each request over a port.
+
+    With `raise_bugs`, an unexpected exception is raised to the caller in this process; otherwise it is logged.
+    """
 
     def __init__(self, settings: Settings, *, raise_bugs: bool, speaker: Speaker | None = None) -> None:
         self.store = Store(settings, new_seed=lambda: secrets.token_hex(32))
@@ -78,9 +81,9 @@ class Engine:
     def mount(self, url: str, app: object, *, by_sandbox_clock: bool = False) -> None:
         """Routes the webhooks for a URL's host to an application of this process; if `app` is None, delivery fails.
 
-        `app` is a WSGI or ASGI application. `by_sandbox_clock` is for the workbench's own application; a merchant's
-        application uses this machine's clock. Raises TypeError: `app` is neither. Raises ServeRefused: the ASGI
-        application did not start.
+        `app` is a WSGI or ASGI application. With `by_sandbox_clock`, messages carry the time of the sandbox's clock, as
+        the workbench's own application expects; otherwise this machine's. Raises TypeError: `app` is neither. Raises
+        ServeRefused: the ASGI application did not start.
         """
         host = urlsplit(url).hostname or ""
         self._outbound.mount(host, *_post_and_end_of(app))
@@ -101,11 +104,11 @@ class Engine:
         # In one command: of two processes that start at once, the second finds the endpoint of the first.
         with self.store.transaction() as tx:
             known = _endpoint_for(tx, url)
-            made = known or webhooks.create_endpoint(tx, Caller("secret", MERCHANT_ID), CreateWebhookEndpoint(url))
-        return str(made.secret)
+            endpoint = known or webhooks.create_endpoint(tx, Caller("secret", MERCHANT_ID), CreateWebhookEndpoint(url))
+        return str(endpoint.secret)
 
     def run_due(self) -> None:
-        """Run the jobs that are due now; a job that cannot be written stays due."""
+        """Runs the jobs that are due now; a job that cannot be written stays due."""
         with suppress(*UNWRITTEN):
             self._driver.run_due()
 
@@ -214,7 +217,7 @@ class Door:
         return any(hmac.compare_digest(cookie.strip().encode(), self._cookie.encode()) for cookie in sent)
 
 
-_Rest = Callable[[], Response]
+_Finish = Callable[[], Response]
 """A function that finishes a waiting request outside of a transaction, and returns the response."""
 
 
@@ -245,52 +248,52 @@ class Application:
         Pages of an allowed origin get the CORS headers, and a response to their preflight.
         """
         request, methods, fault = _request_of(arrived, self._paths)
-        asked, origin = methods.get(request.method), arrived.headers.get("origin")
+        handler, origin = methods.get(request.method), arrived.headers.get("origin")
         reads: str | None = None
         # If a publishable key may do nothing, no page may do anything.
         if origin and self._gaps.publishable_key != "nothing":
-            wanted = methods.get(arrived.headers.get(_PREFLIGHT, "")) if request.method == "OPTIONS" else asked
+            wanted = methods.get(arrived.headers.get(_PREFLIGHT, "")) if request.method == "OPTIONS" else handler
             if self._admitted.lets(wanted, origin):
                 reads, origin = origin, None
-                asked = partial(preflight, wanted) if asked is None else asked
+                handler = partial(preflight, wanted) if handler is None else handler
         try:
             self._admitted.check(arrived.headers.get("host"), origin)
             if fault is not None:
                 raise fault
         except ApiError as error:
             # If the path has the operation, the refusal is one of its responses.
-            operation = asked if isinstance(asked, Operation) else None
-            begun: Response | _Rest = self._responder.refuse(request, error, operation, checks_key=False)
+            operation = handler if isinstance(handler, Operation) else None
+            begun: Response | _Finish = self._responder.refuse(request, error, operation, checks_key=False)
         else:
-            begun = self._begun(arrived, request, methods, asked)
+            begun = self._begun(arrived, request, methods, handler)
         if isinstance(begun, Response):
             return _answer(arrived, begun, reads)
         return lambda: _answer(arrived, begun(), reads)
 
     def unreadable(self, error: ApiError) -> Answer:
-        """The response to bytes that are not an HTTP request."""
+        """The response to bytes that are not an HTTP request, or to a request that the server does not handle."""
         return _answer(Arrived("", b"", {}), self._responder.unreadable(error))
 
     def _begun(
-        self, arrived: Arrived, request: Request, methods: "_Methods", asked: "Operation | Page | None"
-    ) -> Response | _Rest:
-        """Runs the operation or makes the page `asked`; if it is None, returns the error for an unknown path or method.
+        self, arrived: Arrived, request: Request, methods: "_Methods", handler: "Operation | Page | None"
+    ) -> Response | _Finish:
+        """Runs the operation or makes the page `handler`; for None, returns the error for an unknown path or method.
 
         `methods` are the path's methods, which the refusal lists.
         """
-        if isinstance(asked, Operation):
-            if asked.gone:
+        if isinstance(handler, Operation):
+            if handler.gone:
                 message = (
-                    f"The service does not offer this operation, because of {asked.gone[0]} in the register of gaps."
+                    f"The service does not offer this operation, because of {handler.gone[0]} in the register of gaps."
                 )
                 hint = f"The sandbox's own dashboard has it, below {DASHBOARD}."
-                return self._responder.refuse(request, NotFound(message, code="path_not_found", hint=hint), asked)
-            return self._run(asked, self._door.let_in(arrived, request, asked) if self._door else request)
-        if asked is None:
+                return self._responder.refuse(request, NotFound(message, code="path_not_found", hint=hint), handler)
+            return self._run(handler, self._door.let_in(arrived, request, handler) if self._door else request)
+        if handler is None:
             return self._responder.refuse(request, _not_offered(request, methods))
-        page = partial(self._door.page, arrived) if self._door and asked is pages.entrance else asked
+        page = partial(self._door.page, arrived) if self._door and handler is pages.entrance else handler
         shown = self._responder.show(page, request)
-        return shown if shown.made is None else partial(self._page_with_body, shown, shown.made)
+        return shown if shown.make_body is None else partial(self._page_with_body, shown, shown.make_body)
 
     def _page_with_body(self, shown: Response, make: Callable[[], bytes]) -> Response:
         """The page `shown`, with the body that `make` returns.
@@ -300,7 +303,7 @@ class Application:
         with self._making:
             return replace(shown, body=make())
 
-    def _run(self, operation: Operation, request: Request) -> Response | _Rest:
+    def _run(self, operation: Operation, request: Request) -> Response | _Finish:
         for prepare in self._responder.store.before_reset if operation is controls.RESET else ():
             prepare()
         response = self._responder.respond(request, operation)
@@ -345,21 +348,21 @@ _Paths = Mapping[tuple[str | None, ...], tuple[str, _Methods]]
 
 @cache
 def _paths(gaps: Gaps) -> _Paths:
-    """The routes: path segments, None for a parameter → the parameter's name, and method → operation or page.
+    """The routes with this register: a path's segments → (name of its parameter, method → operation or page).
 
-    The name is empty for a path without a parameter.
+    None stands for the segment of the parameter; the name is empty if the path has none.
     """
     table = (*operations.in_force(gaps), *controls.OPERATIONS)
     rows = [(row.path, row.method, row) for row in table] + [(path, "GET", page) for path, page in PAGES.items()]
     paths: dict[tuple[str | None, ...], tuple[str, _Methods]] = {}
-    for path, method, asked in rows:
+    for path, method, handler in rows:
         segments = path[1:].split("/")
         field = next((segment[1:-1] for segment in segments if segment.startswith("{")), "")
         key = tuple(None if segment.startswith("{") else segment for segment in segments)
         _, methods = paths.setdefault(key, (field, {}))
-        methods[method] = asked
+        methods[method] = handler
         if method == "GET":
-            methods["HEAD"] = asked
+            methods["HEAD"] = handler
     return paths
 
 
@@ -369,13 +372,13 @@ def _methods_at(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
     if segments in paths:
         return paths[segments][1], {}
     for place, segment in enumerate(segments):
-        if there := paths.get((*segments[:place], None, *segments[place + 1 :])):
-            return there[1], {there[0]: segment}
+        if route := paths.get((*segments[:place], None, *segments[place + 1 :])):
+            return route[1], {route[0]: segment}
     return {}, {}
 
 
 def _not_offered(request: Request, methods: _Methods) -> ApiError:
-    offered = [name for name, there in methods.items() if not (isinstance(there, Operation) and there.gone)]
+    offered = [name for name, handler in methods.items() if not (isinstance(handler, Operation) and handler.gone)]
     if not offered:
         return NotFound("There is no such path; /docs lists the paths.", code="path_not_found")
     allowed = ", ".join(offered)
@@ -399,9 +402,9 @@ def headers_in(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 def _request_of(arrived: Arrived, paths: _Paths) -> tuple[Request, _Methods, ApiError | None]:
     """The request, the path's operations and pages by method, and an error if it did not arrive completely."""
-    raw, _, asked = arrived.target.partition(b"?")
-    path = (unquote_to_bytes(raw) if b"%" in raw else raw).decode("utf-8", "replace") or "/"
-    text = asked.decode("latin-1")
+    raw_path, _, raw_query = arrived.target.partition(b"?")
+    path = (unquote_to_bytes(raw_path) if b"%" in raw_path else raw_path).decode("utf-8", "replace") or "/"
+    text = raw_query.decode("latin-1")
     pairs = parse_qsl(text, keep_blank_values=True) if text else []
     query: dict[str, str | list[str]] = {}
     for name, value in pairs:

@@ -112,7 +112,7 @@ class _Call(msgspec.Struct):
 
     @property
     def uses_quota(self) -> bool:
-        """True if the call counts towards its account's rate limit; untraced calls and the bench's own do not."""
+        """True if the call counts towards its account's rate limit: it is traced, and did not ask to be left out."""
         return self.seq is not None and UNSEEN not in self.request.headers
 
 
@@ -168,7 +168,10 @@ class Responder:
             return self.refuse(request, error)
 
     def unreadable(self, error: ApiError) -> Response:
-        """Returns the error for bytes that are not an HTTP request. The response has a Request-Id and is not traced."""
+        """Returns the error for bytes that are not an HTTP request, or for a request that the server does not handle.
+
+        The response has a Request-Id and is not traced.
+        """
         with self.store.reading() as tx:
             call = _Call(Request("", "/"), None, is_traced=False, id=tx.new_read_id("req"))
             return _finish(tx, call, _error_response(tx, call, error))
@@ -290,24 +293,27 @@ def _count_call(tx: Transaction, call: _Call, operation: Operation, status: int)
         return {}
     if not account:
         return {}
-    calls, window_s, left, ends_s = _window(tx, account)
+    limit, window_s, calls_left, ends_s = _window(tx, account)
     is_refused = status == RateLimited.status
     if not is_refused:
-        if left == calls:
+        if calls_left == limit:
             tx.note(_WINDOW.format(account), tx.now_ms)
-        left -= 1
-        tx.note(_CALLS.format(account), calls - left)
-    headers = {"RateLimit-Policy": f'"default";q={calls};w={window_s}', "RateLimit": f'"default";r={left};t={ends_s}'}
+        calls_left -= 1
+        tx.note(_CALLS.format(account), limit - calls_left)
+    headers = {
+        "RateLimit-Policy": f'"default";q={limit};w={window_s}',
+        "RateLimit": f'"default";r={calls_left};t={ends_s}',
+    }
     return headers | ({"Retry-After": str(ends_s)} if is_refused else {})
 
 
 def _window(tx: Transaction, account: str) -> tuple[int, int, int, int]:
     """Returns (calls allowed, window in seconds, calls left, seconds until the window ends, rounded up)."""
-    calls, window_s = _QUOTAS[tx.gaps.rate_limit]
-    made, ends_ms = tx.last(_CALLS.format(account)), tx.last(_WINDOW.format(account)) + window_s * 1000
-    if not made or tx.now_ms >= ends_ms:
-        return calls, window_s, calls, window_s
-    return calls, window_s, calls - made, -((tx.now_ms - ends_ms) // 1000)
+    limit, window_s = _QUOTAS[tx.gaps.rate_limit]
+    calls_made, ends_ms = tx.last(_CALLS.format(account)), tx.last(_WINDOW.format(account)) + window_s * 1000
+    if not calls_made or tx.now_ms >= ends_ms:
+        return limit, window_s, limit, window_s
+    return limit, window_s, limit - calls_made, -((tx.now_ms - ends_ms) // 1000)
 
 
 def forget_calls(tx: Transaction) -> None:
@@ -321,9 +327,9 @@ def _check_and_run(tx: Transaction, call: _Call, operation: Operation) -> Respon
     request = call.request
     caller = call.caller = caller_of(tx, request, operation)
     if tx.gaps.rate_limit in _QUOTAS and caller.account and call.uses_quota:
-        calls, window_s, left, ends_s = _window(tx, caller.account)
-        if left == 0:
-            message = f"The account has made {calls} calls in {window_s} s and may make no more for now."
+        limit, window_s, calls_left, ends_s = _window(tx, caller.account)
+        if calls_left == 0:
+            message = f"The account has made {limit} calls in {window_s} s and may make no more for now."
             raise RateLimited(message, hint=f"Wait {ends_s} s, then send the same request again.", retry_after_s=ends_s)
     if len(request.body) > MAX_BODY_BYTES:
         raise _body_error(operation, PayloadTooLarge(f"The body is over {MAX_BODY_BYTES} bytes."))
@@ -346,10 +352,10 @@ def call_within(
     **path_params: str,
 ) -> Response:
     """Makes a call as the merchant, within a command; it is numbered but not traced. `key` is its idempotency key."""
-    path, made = operation.path.format(**path_params), None
+    path, body_struct = operation.path.format(**path_params), None
     if operation.body is not None:
-        made = msgspec.convert(body, operation.body, builtin_types=(Decimal,))
-    request = Request(operation.method, path, body=to_json(body), path_params=path_params, made=made)
+        body_struct = msgspec.convert(body, operation.body, builtin_types=(Decimal,))
+    request = Request(operation.method, path, body=to_json(body), path_params=path_params, body_struct=body_struct)
     call = _Call(request, operation, is_traced=True)
     call.number(tx)
     return _once(tx, call, operation, caller._replace(cause=Cause(call.id, key)))
@@ -417,13 +423,13 @@ def _key_sent(tx: Transaction, request: Request, operation: Operation) -> str | 
 
     Raises InvalidRequest: the operation requires a key and there is none, or the header is not a key.
     """
-    given = request.headers.get("Idempotency-Key")
-    if given is None or not operation.takes_keys:
+    header = request.headers.get("Idempotency-Key")
+    if header is None or not operation.takes_keys:
         if operation.needs_idempotency_key and tx.gaps.idempotency_required == "charges":
             message = "The header Idempotency-Key is required, so that a repeated request does not charge twice."
             raise InvalidRequest(message, code="idempotency_key_missing", param="Idempotency-Key")
         return None
-    parts = KEY.fullmatch(given)
+    parts = KEY.fullmatch(header)
     if parts is None:
         message = "Idempotency-Key must be one key of 1 to 255 printable ASCII characters."
         hint = "Put a key with a comma in quotes; send the header once."
@@ -432,10 +438,10 @@ def _key_sent(tx: Transaction, request: Request, operation: Operation) -> str | 
 
 
 def check_version(tx: Transaction, request: Request) -> None:
-    """Raises InvalidRequest: the register requires the header Api-Version, and the request names an unknown version."""
-    asked = request.headers.get("Api-Version", API_VERSION)
-    if asked != API_VERSION and tx.gaps.version_header == "api_version":
-        message = f"There is no version {asked[:40]!r}; the current one is {API_VERSION}."
+    """Raises InvalidRequest: the register has the header Api-Version, and the request names an unknown version."""
+    version = request.headers.get("Api-Version", API_VERSION)
+    if version != API_VERSION and tx.gaps.version_header == "api_version":
+        message = f"There is no version {version[:40]!r}; the current one is {API_VERSION}."
         raise InvalidRequest(message, code="version_unknown", param="Api-Version")
 
 
@@ -445,12 +451,12 @@ def _scenario_of(request: Request, operation: Operation) -> str | None:
     Raises InvalidRequest: the operation does not offer the scenario. Ignoring it would let a test pass without its
     failure.
     """
-    asked = request.headers.get("Sandbox-Scenario")
-    if asked is None or asked in operation.scenarios:
-        return asked
+    scenario = request.headers.get("Sandbox-Scenario")
+    if scenario is None or scenario in operation.scenarios:
+        return scenario
     offered = ", ".join(operation.scenarios)
     hint = f"This operation takes {offered}." if offered else "This operation takes none."
-    message = f"Sandbox-Scenario {asked[:40]!r} is not offered here."
+    message = f"Sandbox-Scenario {scenario[:40]!r} is not offered here."
     raise InvalidRequest(message, code="scenario_unknown", param="Sandbox-Scenario", hint=hint)
 
 
@@ -458,11 +464,11 @@ def _run_operation(tx: Transaction, call: _Call, operation: Operation, caller: C
     ignored: list[str] = []
     body = _body_of(tx, call.request, operation, ignored)
     touched = partial(touched_by, tx.gaps, caller, operation, body)
-    asked = caller.scenario
+    requested = caller.scenario
     also: Rows = ()
     if operation.phone is not None:
         caller = with_script(tx, caller, operation.phone(body))
-        also = TRIGGERED if caller.scenario != asked else ()
+        also = TRIGGERED if caller.scenario != requested else ()
     if caller.scenario in _BEFORE:
         # Returned, not raised, so that the commit records that the script's scenario is used up.
         fault = _error_response(tx, call, _BEFORE[caller.scenario]())
@@ -479,7 +485,7 @@ def _run_operation(tx: Transaction, call: _Call, operation: Operation, caller: C
         return replace(_error_response(tx, call, failure), payment=_payment_of(result))
     if isinstance(result, Refused):
         refused = _error_response(tx, call, result.error)
-        triggered = TRIGGERED if operation.phone is not None and asked is None else ()
+        triggered = TRIGGERED if operation.phone is not None and requested is None else ()
         return replace(refused, relied=refused.relied + touched() + also + triggered)
     shown = result if operation.shown is None else operation.shown(result)
     kept = to_json(without_once(shown)) if operation.no_store else None
@@ -492,8 +498,8 @@ def _body_of(tx: Transaction, request: Request, operation: Operation, ignored: l
 
     Raises InvalidRequest: the body is empty or does not fit. Raises UnsupportedMediaType: not JSON in UTF-8.
     """
-    if operation.body is None or request.made is not None:
-        return request.made
+    if operation.body is None or request.body_struct is not None:
+        return request.body_struct
     if not request.body:
         if operation.body_optional:
             return operation.body()

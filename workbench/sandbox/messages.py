@@ -42,9 +42,9 @@ _FAILURES: Final = {4: _ODD, 5: _BAD}
 """First digit of a failed request's status → the colour of its line: 4 for the client's faults, 5 for the service's."""
 
 
-def log_fault(what: str, error: BaseException) -> None:
-    """Logs that `what` failed, with the masked traceback of `error`."""
-    _LOG.error("%s", visible(mask("".join([what, ": ", *traceback.format_exception(error)])), lines=True))
+def log_fault(message: str, error: BaseException) -> None:
+    """Logs `message`, a clause such as "a request failed", with the masked traceback of `error`."""
+    _LOG.error("%s", visible(mask("".join([message, ": ", *traceback.format_exception(error)])), lines=True))
 
 
 class InForce(NamedTuple):
@@ -87,7 +87,7 @@ class Request(msgspec.Struct, frozen=True):
     headers: Mapping[str, str] = {}
     body: bytes = b""
     path_params: Mapping[str, str] = {}
-    made: msgspec.Struct | None = None
+    body_struct: msgspec.Struct | None = None
     """The body as a struct, if the sandbox itself made the request; else None."""
     live: bool = False
     """True if a header or the query holds a live key."""
@@ -107,8 +107,8 @@ class Response(msgspec.Struct, frozen=True):
     is_slow: bool = False
     """True if the scenario `slow` delays the response."""
     relied: tuple[str, ...] = ()
-    """Rows of the register on which this response relied, in addition to those of every response of the operation."""
-    made: Callable[[], bytes] | None = None
+    """Rows of the register on which this response relied, but not every response of the operation."""
+    make_body: Callable[[], bytes] | None = None
     """Makes the body of a page outside of any transaction, because it takes long; `body` is empty until then."""
 
 
@@ -183,29 +183,29 @@ class Speaker:
                 os.write(self._descriptor, f"{before}{line}\n".encode())
 
     def request(self, arrived: Arrived, answer: Answer, took_s: float) -> None:
-        """Writes the line about a request; not for an untraced GET or HEAD, or one for a file of the console."""
+        """Writes the line about a request, except for a GET or HEAD that is untraced or for a file of the console."""
         is_unseen = _UNSEEN in arrived.headers or arrived.target.startswith(b"/console/")
         if is_unseen and arrived.method in ("GET", "HEAD"):
             return
         status, headers = answer.status, dict(answer.headers)
         shown = self._coloured_as(_FAILURES.get(status // 100, _GOOD), str(status))
-        what = f"{_brief(arrived.method)} {_brief(unquote(arrived.target.decode('latin-1')))}".strip() or "no request"
-        self.write(f"{what}  {shown}  {took_s * 1000:.1f} ms  {headers.get('request-id', '')}")
+        line = f"{_brief(arrived.method)} {_brief(unquote(arrived.target.decode('latin-1')))}".strip() or "no request"
+        self.write(f"{line}  {shown}  {took_s * 1000:.1f} ms  {headers.get('request-id', '')}")
 
     def attempt(self, tx: Transaction, delivery_id: str, result: str) -> str:
-        """The line about a delivery; empty if a reset has deleted the delivery.
+        """Returns the line about an attempt at a delivery; empty if a reset has deleted the delivery.
 
-        `result` is the response's HTTP status, or the reason why no response came; empty if nothing was sent.
+        `result` is the receiver's HTTP status, or the reason why no response came; empty if nothing was sent.
         """
         if (message := tx.message(delivery_id)) is None:
             return ""  # the sandbox was reset meanwhile
         delivery, event, endpoint = message
-        held = "held back" if endpoint.status == ENABLED else f"not sent: the endpoint is {endpoint.status}"
+        reason = "held back" if endpoint.status == ENABLED else f"not sent: the endpoint is {endpoint.status}"
         job = tx.jobs.first(order="due_ms", ref=delivery.id, kind=DELIVER)
         follows = f"; attempt {delivery.attempts + 1} at {rfc3339(job.due_ms)}" if job else ""
         follows = "; dead letter" if delivery.status == DEAD_LETTER else follows
         colour = _GOOD if delivery.status == DELIVERED else _BAD if delivery.status == DEAD_LETTER else _ODD
-        shown = self._coloured_as(colour, _brief(result) or held)
+        shown = self._coloured_as(colour, _brief(result) or reason)
         return f"webhook {event.type} {event.id} to {_brief(endpoint.url)}  {shown}{follows}"
 
     def _coloured_as(self, colour: str, text: str) -> str:

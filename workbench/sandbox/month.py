@@ -29,9 +29,9 @@ _OPERATIONS: Final = {operation.id: operation for operation in operations.OPERAT
 
 
 def run_commands(driver: Driver, request: Request) -> Request:
-    """Runs the commands of a valid request, and returns the request without commands.
+    """Runs the commands of a valid request to `/sandbox/simulation`, until all are done or half a second is over.
 
-    Handling that request then responds with the number of commands done.
+    Returns the same request without commands: the response to it has the number of commands that are done.
 
     Raises ApiError: a command fails; earlier commands are kept.
     """
@@ -39,8 +39,8 @@ def run_commands(driver: Driver, request: Request) -> Request:
 
     def planned(tx: Transaction) -> Iterator[Command]:
         caller = caller_of(tx, request, controls.SIMULATE)
-        left = body.commands[controls.simulate(tx, caller, body).done :]
-        return ((command.at_ms, partial(_do, caller, command, controls.counter_of(body))) for command in left)
+        remaining = body.commands[controls.run_simulation(tx, caller, body).done :]
+        return ((command.at_ms, partial(_do, caller, command, controls.counter_of(body))) for command in remaining)
 
     driver.do_all(planned, _SLICE_S)
     return msgspec.structs.replace(request, body=to_json({**msgspec.structs.asdict(body), "commands": []}))

@@ -44,7 +44,7 @@ class Link(NamedTuple):
 
 
 def _to(takes: str, **leads_to: str) -> tuple[Link, ...]:
-    """Links, by name, to operations whose parameter `takes` is the response's id."""
+    """A link for each name → operation in `leads_to`: the operation's parameter `takes` is the response's id."""
     return tuple(Link(name, operation, takes) for name, operation in leads_to.items())
 
 
@@ -79,10 +79,7 @@ class Operation(NamedTuple):
     refuses: tuple[int, ...] = ()
     """The error statuses that `run` itself causes: 402 declined, 404 for an id in the body, 409 for a state."""
     phone: Callable[[Any], str] | None = None
-    """Reads the customer's number from the body; a script for that number may make the call fail.
-
-    None if there is none.
-    """
+    """Reads the customer's number, whose script may fail the call, from the body; None if bodies have no number."""
     plain_400: bool = False
     """True if an invalid body gets the documented Error instead of a problem."""
     no_store: bool = False

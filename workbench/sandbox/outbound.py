@@ -92,11 +92,11 @@ def destination_of(url: str, patience_s: float, *, private: bool = False) -> Des
     if is_localhost(host):
         return Destination(host, port, LOOPBACK)
     numeric = _numeric(host)
-    found = [numeric] if numeric else _looked_up(host, port, patience_s)
-    for address in found:
+    addresses = [numeric] if numeric else _looked_up(host, port, patience_s)
+    for address in addresses:
         if not _is_allowed(address, private=private):
             raise _refused(f"{host} leads to {address}, neither this machine's loopback nor a public address.", address)
-    return Destination(host, port, found[0])
+    return Destination(host, port, addresses[0])
 
 
 def is_localhost(host: str) -> bool:
@@ -139,8 +139,8 @@ def _looked_up(host: str, port: int, patience_s: float) -> list[str]:
 
     def run() -> None:
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            result.set_result([str(info[4][0]) for info in found])
+            infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            result.set_result([str(info[4][0]) for info in infos])
         except Exception as error:
             result.set_exception(error)
 
@@ -212,7 +212,7 @@ class Outbound:
         self._private = private
 
     def mount(self, host: str, post: Post, end: Callable[[], object]) -> None:
-        """Registers an application of this process, called by `post`, for a host; messages to the host then go there.
+        """Registers an application of this process for a host; messages to the host are then passed to `post`.
 
         `end` shuts the application down. The application that was registered for the host before is shut down.
         """
@@ -231,9 +231,9 @@ class Outbound:
     ) -> Reply:
         """Sends one POST; returns the reply, with a fault if none came within `timeout_s` seconds. Never raises.
 
-        Redirects are not followed. A WSGI application is not interrupted: its late reply is dropped, unless
-        `by_sandbox_clock` is set. If an application raises, the reply is a 500 with the traceback, which the trace and
-        the delivery show; the traceback is logged too.
+        Redirects are not followed. A WSGI application is not interrupted: its late reply is dropped, but counts
+        with `by_sandbox_clock`, since no time passes on that clock. If an application raises, the reply is a 500 with
+        the traceback, which the trace and the delivery show; the traceback is logged too.
         """
         started, headers = time.monotonic(), {**_HEADERS, **headers}
         app = self._apps.get(_host_of(url))
@@ -283,8 +283,8 @@ def _host_of(url: str) -> str:
 def is_asgi(app: object) -> bool:
     """True for an ASGI application, False for a WSGI one, by its signature. Raises TypeError for anything else."""
     if not callable(app) or inspect.isclass(app):
-        what = f"the class {app.__name__}" if inspect.isclass(app) else repr(type(app).__name__)
-        raise TypeError(f"webhooks is a WSGI or ASGI application, such as a Flask, Django or FastAPI one, not {what}")
+        kind = f"the class {app.__name__}" if inspect.isclass(app) else repr(type(app).__name__)
+        raise TypeError(f"webhooks is a WSGI or ASGI application, such as a Flask, Django or FastAPI one, not {kind}")
     if inspect.iscoroutinefunction(app) or inspect.iscoroutinefunction(type(app).__call__):
         return True
     try:
@@ -342,7 +342,7 @@ def _head(url: str, headers: Mapping[str, str], length: int) -> bytes:
 
 
 class _OutgoingConnection(io.RawIOBase):
-    """A connection whose steps must end by `until_s`, in seconds of the monotonic clock; received bytes are a file.
+    """A connection whose steps must end by `until_s`, in seconds of the monotonic clock; `makefile` reads from it.
 
     Each step gets the remaining time: Python applies a timeout to a whole TLS handshake, read or write.
     """

@@ -1,8 +1,8 @@
 """The register's rows that a response relied on, for its header Sandbox-Provenance, and the rows that a run relied on.
 
-The column `relied` of a row names, in words that this module reads, the responses that rely on the row. A response
-is its status, media type and body here, without its headers and the moment of an effect. The column `happens` finds in
-a run's trace what else the run relied on.
+The register's column `relied` names, in terms that this module defines, the responses that rely on a row. Only a
+response's status, media type and body count, and not its headers or when something happens. The column `happens` finds
+in a run's trace what else the run relied on.
 """
 
 import re
@@ -59,7 +59,7 @@ def provenance(operation: Operation, status: int, media_type: str, relied: Rows 
 
 
 def _of_response(response: type) -> Iterator[str]:
-    """Yields the rows that settle the members of a response's body, and of the objects that it lists."""
+    """Yields the rows that decide the members of a response's body, and of the objects that the body lists."""
     yield from _SETTLING.get((get_origin(response) or response).__name__, ())
     for inner in (*get_args(response), *(ABOUT.values() if response in _EVENTS else ())):
         yield from _of_response(inner)
@@ -68,7 +68,7 @@ def _of_response(response: type) -> Iterator[str]:
 def refused_by(operation: Operation, code: str) -> Rows:
     """The register's rows that decide how a refusal with this error code looks.
 
-    First come the rows of the code itself, then the rows of the code in this operation's body.
+    First come rows that concern the code in every operation, then rows that concern it in this operation's body.
     """
     struct = operation.body.__name__ if operation.body else ""
     return _SETTLING.get(code, ()) + _SETTLING.get(f"{struct} {code}", ())
@@ -86,7 +86,7 @@ def _is_small_or_large(body: CreatePaymentIntent | CreateCharge, gaps: Gaps) -> 
 def touched_by(gaps: Gaps, caller: Caller, operation: Operation, body: object, result: object = None) -> Rows:
     """The rows that this request relied on, beyond the rows that every request to the operation relies on.
 
-    With `result`, what the operation returned, the rows of `relied_by` follow.
+    If `result`, the operation's return value, is given, the rows of `relied_by` follow.
     """
     rows = () if operation.plain_400 else _OF_KEY.get(caller.kind, ())
     if isinstance(body, CreatePaymentIntent | CreateCharge) and _is_small_or_large(body, gaps):
@@ -140,7 +140,7 @@ _OPERATOR_CODES: Final = tuple(
 def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
     """Name of a row of the register → texts of what relied on it, the most frequent first: `POST /v1/charges (3)`.
 
-    The texts name calls, webhooks and entries of `Gap.happens`; a count above 1 follows in brackets.
+    The texts are calls, webhooks, or names from the column `happens`; a count above 1 follows in brackets.
     """
     counts: dict[str, Counter[str]] = {}
     for row in trace:
@@ -154,12 +154,12 @@ def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
 
 def _by_row(row: TraceRow) -> Iterator[tuple[str, str]]:
     """Yields (name of a register row, call or webhook that relied on it) for each register row that `row` shows."""
-    own, fault, body, asked = _operation(row.what), "", "", False
+    own, fault, body, by_scenario = _operation(row.what), "", "", False
     if row.kind == CALL:
         request, response = row.detail["request"], row.detail["response"]
-        asked, body = any(name.lower() == "sandbox-scenario" for name in request["headers"]), response["body"]
-        said = response["headers"].get("Sandbox-Provenance", "")
-        yield from ((name, own) for name in said.partition('gaps="')[2].rstrip('"').split())
+        by_scenario, body = any(name.lower() == "sandbox-scenario" for name in request["headers"]), response["body"]
+        header = response["headers"].get("Sandbox-Provenance", "")
+        yield from ((name, own) for name in header.partition('gaps="')[2].rstrip('"').split())
     elif row.kind == WEBHOOK:
         own, fault, body = f"webhook {row.what}", row.detail["fault"] or "", row.detail["body"]
         if about := ABOUT.get(row.what.partition(".")[0]):
@@ -169,7 +169,7 @@ def _by_row(row: TraceRow) -> Iterator[tuple[str, str]]:
         pattern, called = gap.happens
         if pattern and re.match(pattern, shown):
             yield gap.name, called or own
-    if asked or any(code in body for code in _OPERATOR_CODES):
+    if by_scenario or any(code in body for code in _OPERATOR_CODES):
         yield from ((name, own) for name in TRIGGERED)
 
 

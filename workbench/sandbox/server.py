@@ -297,9 +297,9 @@ def _end_with_parent() -> None:
 def _signals_mean(do: Callable[[], object]) -> Iterator[None]:
     """During the block, calls `do` when this process is asked to stop: SIGTERM, Ctrl-C, a closed terminal."""
     names = ("SIGTERM", "SIGINT", "SIGHUP")
-    asked = [number for name in names if (number := getattr(signal, name, None)) is not None]
+    numbers = [number for name in names if (number := getattr(signal, name, None)) is not None]
     # An ignored hang-up, as under nohup, stays ignored.
-    before = {number: signal.getsignal(number) for number in asked if signal.getsignal(number) != signal.SIG_IGN}
+    before = {number: signal.getsignal(number) for number in numbers if signal.getsignal(number) != signal.SIG_IGN}
     for number in before:
         signal.signal(number, lambda *_: do())
     try:
@@ -381,7 +381,7 @@ def listener(host: str, port: int) -> tuple[socket.socket, Port]:
 
 def _listened_on(host: str, port: int) -> tuple[int, str]:
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        info = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError):
         raise ServeRefused(f"{host!r} is not an address of this machine.", hint="Name one with --host.") from None
-    return found[0], str(found[4][0])
+    return info[0], str(info[4][0])

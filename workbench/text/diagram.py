@@ -12,7 +12,7 @@ from workbench.domain.masking import shortened
 from workbench.domain.moments import lusaka_text, milliseconds, utc_text
 from workbench.domain.wire.ledger_and_trace import CALL, ENTRY, SCREEN, WEBHOOK, TraceStep, call_of, screen_of
 from workbench.text import svg
-from workbench.text.render import Column, Table, table
+from workbench.text.render import DisplayColumn, DisplayTable, table
 from workbench.visible import visible
 
 MERCHANT, SERVICE, PHONE, LEDGER, RECEIVER = LANES = (
@@ -63,7 +63,7 @@ def _step(row: Row, source: str, target: str, label: str, response: str = "", *,
 
 
 MASK_NOTE = "secrets masked"
-TIME: Final = Column("time (Lusaka)", in_lusaka=True)
+TIME: Final = DisplayColumn("time (Lusaka)", in_lusaka=True)
 
 
 def clock_of(at: str) -> str:
@@ -72,7 +72,7 @@ def clock_of(at: str) -> str:
 
 
 def utc_of(at: str) -> str:
-    """A moment of the trace in UTC, for the tooltip of its time."""
+    """A moment of the trace in UTC, as text for a tooltip."""
     return utc_text(_ms(at))
 
 
@@ -84,7 +84,7 @@ def _ms(at: str) -> int:
 _TITLE: Final = "Messages, in order"
 _TIMES: Final = f"times in Lusaka; {MASK_NOTE}"
 _TOP: Final = 40
-"""The y at which the diagram begins, below its title; a note that does not fit beside the title has its own line."""
+"""The y at which the diagram begins, below its title. A narrow diagram begins a line lower, below its note."""
 _LINE, _PADDING, _MARGIN, _HEAD = 15, 6, 16, 42
 _LONG: Final = 900
 """A picture higher than this repeats the lanes' names at its end."""
@@ -93,7 +93,7 @@ _PIECE: Final = re.compile(r"(?:[^ /_.]|\.(?=\d))*[ /_.]|(?:[^ /_.]|\.(?=\d))+")
 
 
 class Shape(NamedTuple):
-    """The widths of a diagram, its times and lane headings; `shares` divide the rest among the gaps between lanes."""
+    """Widths of a diagram, its times and lane headings; `shares` says how the gaps between lanes share the rest."""
 
     width: int
     times: int
@@ -103,9 +103,9 @@ class Shape(NamedTuple):
     @property
     def lanes(self) -> dict[str, int]:
         """Lane → the x of its line; all lanes are in the picture at every width."""
-        left = self.times + self.head / 2 + 2
-        unit = (self.width - left - self.head / 2 - 2) / sum(self.shares)
-        places = accumulate((unit * share for share in self.shares), initial=left)
+        first_x = self.times + self.head / 2 + 2
+        unit = (self.width - first_x - self.head / 2 - 2) / sum(self.shares)
+        places = accumulate((unit * share for share in self.shares), initial=first_x)
         return dict(zip(LANES, map(round, places), strict=True))
 
 
@@ -115,7 +115,7 @@ TIGHT: Final = Shape(360, 0, 62, (1.2, 1.15, 1, 1))
 
 
 def _drawing(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
-    """The parts of a diagram in this shape, and its height; each row is as high as its texts require."""
+    """The SVG elements of a diagram in this shape, and its height; each step is as high as its texts require."""
     arrows, texts, times, y = list[str](), list[str](), list[str](), _HEAD + _PADDING
     moment = ""
     for step in steps:
@@ -126,7 +126,7 @@ def _drawing(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
             times.append(_time(4, y, day, step, font_weight=600))
             before = ""
         start, end = shape.lanes[step.source], shape.lanes[step.target]
-        label, response = _words(step, abs(end - start) - _MARGIN)
+        label, response = _arrow_texts(step, abs(end - start) - _MARGIN)
         is_new = moment != before
         y += _PADDING + (_LINE if is_new and not shape.times else 0)
         if is_new:
@@ -137,18 +137,18 @@ def _drawing(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
             y += _LINE * len(lines) + (_PADDING if is_back and lines else 0)
             if lines:
                 arrows += _arrow(source, target, y, colour, is_back=is_back)
-                for place, line in enumerate(lines, start=1 - len(lines)):
-                    texts.append(svg.tag("text", line, x=(start + end) // 2, y=y - 5 + _LINE * place, fill=colour))
+                for index, line in enumerate(lines, start=1 - len(lines)):
+                    texts.append(svg.tag("text", line, x=(start + end) // 2, y=y - 5 + _LINE * index, fill=colour))
         y += _PADDING
     lives = [svg.line(x, _HEAD, x, y + _PADDING, svg.RULE) for x in shape.lanes.values()]
-    ends = [0] if y <= _LONG else [0, y + _PADDING]
-    heads = [head for end in ends for head in _heads(shape, end)]
+    head_tops = [0] if y <= _LONG else [0, y + _PADDING]
+    heads = [head for end in head_tops for head in _lane_headings(shape, end)]
     written = svg.group([*times, svg.group(texts, text_anchor="middle")], **svg.HALO, font_weight=500)
     parts = [*lives, *heads, svg.group(arrows, stroke_width=1.4), written]
-    return parts, ends[-1] + _HEAD if ends[-1] else y + _PADDING
+    return parts, head_tops[-1] + _HEAD if head_tops[-1] else y + _PADDING
 
 
-def _words(step: TraceStep, room: float) -> tuple[list[str], list[str]]:
+def _arrow_texts(step: TraceStep, room: float) -> tuple[list[str], list[str]]:
     """The lines above an arrow, and the lines above the arrow of its response.
 
     A webhook has label and status on one arrow.
@@ -172,7 +172,7 @@ def _lines(words: str, room: float) -> list[str]:
     return [line.strip() for line in lines]
 
 
-def _heads(shape: Shape, y: int) -> Iterator[str]:
+def _lane_headings(shape: Shape, y: int) -> Iterator[str]:
     """Draws the lanes' headings. If a word of a name is wider than the heading, only the name's last word is shown."""
     size = 12 if shape.times else 10
     for name, x in shape.lanes.items():
@@ -180,13 +180,13 @@ def _heads(shape: Shape, y: int) -> Iterator[str]:
         words = name.split()
         is_short = all(svg.width_of(word) * size / 11 <= shape.head for word in words)
         lines = words if is_short else words[-1:]
-        for place, line in enumerate(lines):
-            down = y + _HEAD / 2 + 4 + (place - (len(lines) - 1) / 2) * 14
-            yield svg.text(x, down, line, svg.INK, font_size=size, font_weight=600, text_anchor="middle")
+        for index, line in enumerate(lines):
+            down = y + _HEAD / 2 + 4 + (index - (len(lines) - 1) / 2) * 14
+            yield svg.text_at(x, down, line, svg.INK, font_size=size, font_weight=600, text_anchor="middle")
 
 
 def _time(x: int, y: int, words: str, step: TraceStep, **more: object) -> str:
-    return svg.hovered(svg.tag("text", words, x=x, y=y, fill=svg.FAINT, **more), utc_of(step.at))
+    return svg.with_tooltip(svg.tag("text", words, x=x, y=y, fill=svg.FAINT, **more), utc_of(step.at))
 
 
 def _arrow(start: int, end: int, y: int, colour: str, *, is_back: bool) -> Iterator[str]:
@@ -228,20 +228,20 @@ class SequenceDiagram:
     def _drawn(self, shape: Shape, top: int, title: str, note: str) -> str:
         parts, height = _drawing(self.steps, shape)
         size, moved = (shape.width, top + height + 8), svg.group(parts, transform=f"translate(0 {top})")
-        return svg.drawn(title, f"{_TITLE}. {len(self.steps)} steps.", repr(self), size, [moved], note=note)
+        return svg.titled_svg(title, f"{_TITLE}. {len(self.steps)} steps.", repr(self), size, [moved], note=note)
 
     @property
     def html(self) -> str:
         """The picture without its title, in two shapes; the page shows the one that fits its width."""
-        made = ""
+        drawings = ""
         for name, shape in (("wide", WIDE), ("tight", TIGHT)):
             parts, height = _drawing(self.steps, shape)
-            made += f'<div class="{name}">{svg.bare((shape.width, height), parts)}</div>'
+            drawings += f'<div class="{name}">{svg.inline_svg((shape.width, height), parts)}</div>'
         label = ", ".join(filter(None, (_TITLE, self.note, f"{len(self.steps)} steps")))
-        return f'<div role="img" aria-label="{label}; the table below has the same">{made}</div>'
+        return f'<div role="img" aria-label="{label}; the table below has the same">{drawings}</div>'
 
     @property
-    def table(self) -> Table:
+    def table(self) -> DisplayTable:
         """The steps as a table with one row each."""
         rows = [(clock_of(step.at), step.source, step.target, *crossed(step)) for step in self.steps]
         return table(", ".join(filter(None, (_TITLE, self.note, MASK_NOTE))), _COLUMNS, rows)

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 PERSONS: Final = ("JPY_SESSION_NAME", "VSCODE_PID")
 """Environment variables that a Jupyter server (the first) and VS Code (the second) set for notebook kernels."""
 DOCKED: Final = "WORKBENCH_PHONE_IS_DOCKED"
-"""The environment variable that `workbench lab`, which shows a simulated phone beside notebooks, sets for kernels."""
+"""The environment variable that `workbench lab` sets for kernels, since it shows a simulated phone beside notebooks."""
 _VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 class Widget(Protocol):
-    """The part of ipywidgets' DOMWidget that this module uses, so that ipywidgets need not be loaded."""
+    """The type of an ipywidgets DOMWidget, with only what this module uses: ipywidgets need not be loaded."""
 
     @property
     def model_id(self) -> str:
@@ -46,7 +46,7 @@ def is_live() -> bool:
 
 
 def with_widget(shown: Mapping[str, object], widget: Callable[[], Widget]) -> dict[str, object]:
-    """A bundle of text and HTML and, if a person sees the output, the view of a widget.
+    """The MIME bundle `shown` with, if a person sees the output, the view of a widget added.
 
     A headless run omits the view, since model ids differ in every run.
     """
@@ -92,8 +92,8 @@ def terminal_width(*, only_of_terminal: bool = False) -> int | None:
 
     With `only_of_terminal`, COLUMNS counts only if there is a terminal.
     """
-    is_told = os.environ.get("COLUMNS", "").lstrip("0").isdecimal() and not only_of_terminal
-    return max(shutil.get_terminal_size().columns, _READABLE) if is_told or sys.stdout.isatty() else None
+    has_columns = os.environ.get("COLUMNS", "").lstrip("0").isdecimal() and not only_of_terminal
+    return max(shutil.get_terminal_size().columns, _READABLE) if has_columns or sys.stdout.isatty() else None
 
 
 def wrapped(text: str, width: int | None) -> str:
@@ -105,15 +105,15 @@ def wrapped(text: str, width: int | None) -> str:
 
 
 def beside(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool] = ()) -> Iterator[str]:
-    """Yields the lines of cells side by side, each cell wrapped to its width; `numeric` cells are right-aligned."""
+    """Yields the lines of cells side by side, each wrapped to its width; a true `numeric` aligns its cell right."""
     columns = (wrapped(cell, width).split("\n") for cell, width in zip(cells, widths, strict=True))
     for texts in zip_longest(*columns, fillvalue=""):
         shape = zip(texts, widths, numeric or repeat(None), strict=False)
         yield _GAP.join(text.rjust(width) if right else text.ljust(width) for text, width, right in shape).rstrip()
 
 
-class Column(NamedTuple):
-    """A heading; `numeric` columns are right-aligned. `link` is the link of a cell, with `{}` for the cell's text.
+class DisplayColumn(NamedTuple):
+    """A column of a DisplayTable; `numeric` aligns it right. Cells link to `link`, in which `{}` is the cell's text.
 
     In an `in_lusaka` column, whose cells are moments in Lusaka, HTML has the UTC moment as tooltip.
     """
@@ -128,12 +128,12 @@ class Tabular:
     """The base of objects that display themselves as one or more tables."""
 
     _width: ClassVar[int | None] = None
-    """The most columns of the text by default; None sets no limit."""
+    """The usual limit of a line of the text, in characters; None sets no limit."""
 
-    def _table(self) -> "Table":
+    def _table(self) -> "DisplayTable":
         raise NotImplementedError
 
-    def _tables(self) -> "Iterable[Table]":
+    def _tables(self) -> "Iterable[DisplayTable]":
         return [self._table()]
 
     def text(self, width: int | None = None) -> str:
@@ -148,7 +148,7 @@ class Tabular:
 
 
 @dataclass(frozen=True, repr=False)
-class Table(Tabular):
+class DisplayTable(Tabular):
     """A captioned table that displays itself as text and as HTML; line breaks in a cell are shown as symbols.
 
     `titles` has a line for each row; the text form shows it above the row unless it is empty. A further line in
@@ -156,11 +156,11 @@ class Table(Tabular):
     """
 
     caption: str
-    columns: tuple[Column, ...]
+    columns: tuple[DisplayColumn, ...]
     rows: tuple[tuple[str, ...], ...]
     titles: tuple[str, ...] = ()
 
-    def _table(self) -> "Table":
+    def _table(self) -> "DisplayTable":
         return self
 
     def text(self, width: int | None = None) -> str:
@@ -171,15 +171,15 @@ class Table(Tabular):
         """
         headings, *rows = [[*map(visible, row)] for row in ([column.heading for column in self.columns], *self.rows)]
         widths, parts = self._fitted([*zip(headings, *rows, strict=True)], width or sys.maxsize)
-        made = [wrapped(visible(self.caption), width)] if self.caption else []
-        made += [
+        lines = [wrapped(visible(self.caption), width)] if self.caption else []
+        lines += [
             self._lines(headings, widths, parts),
             self._lines(["─" * width for width in widths], widths, parts[:1]),
         ]
         for row, title in zip_longest(rows, self.titles):
-            made += [wrapped(visible(title), width)] if title else []
-            made += [] if row is None else [self._lines(row, widths, parts)]
-        return "\n".join(made if rows else [*made, _EMPTY])
+            lines += [wrapped(visible(title), width)] if title else []
+            lines += [] if row is None else [self._lines(row, widths, parts)]
+        return "\n".join(lines if rows else [*lines, _EMPTY])
 
     def _fitted(self, columns: Sequence[Sequence[str]], width: int) -> tuple[list[int], list[slice]]:
         """The width of each column, and a slice of the columns for each line of a row.
@@ -200,22 +200,24 @@ class Table(Tabular):
                 widths[above.index(max(above))] -= 1
             return widths, [slice(None)]
         # The further lines of a wrapped cell are indented once more.
-        widths = [wide if wide <= width - len(_GAP) else width - 2 * len(_GAP) for wide in widths]
+        widths = [
+            column_width if column_width <= width - len(_GAP) else width - 2 * len(_GAP) for column_width in widths
+        ]
         cuts, used = [0], 0
-        for place, wide in enumerate(widths):
-            if place and used + wide > width:
-                cuts, used = [*cuts, place], len(_GAP)
-            used += wide + len(_GAP)
+        for index, column_width in enumerate(widths):
+            if index and used + column_width > width:
+                cuts, used = [*cuts, index], len(_GAP)
+            used += column_width + len(_GAP)
         return widths, [slice(*cut) for cut in pairwise((*cuts, None))]
 
     def _lines(self, row: Sequence[str], widths: Sequence[int], parts: Iterable[slice]) -> str:
         numeric = [column.numeric for column in self.columns]
-        made: list[str] = []
-        for at in parts:
-            first, *others = beside(row[at], widths[at], numeric[at])
-            indent, hangs = _GAP * bool(at.start), bool(at.start) and len(row[at]) == 1
-            made += [f"{indent}{first}" if first else "", *(f"{indent}{_GAP * hangs}{line}" for line in others)]
-        return "\n".join(filter(None, made))
+        lines: list[str] = []
+        for columns in parts:
+            first, *others = beside(row[columns], widths[columns], numeric[columns])
+            indent, hangs = _GAP * bool(columns.start), bool(columns.start) and len(row[columns]) == 1
+            lines += [f"{indent}{first}" if first else "", *(f"{indent}{_GAP * hangs}{line}" for line in others)]
+        return "\n".join(filter(None, lines))
 
     def html(self) -> str:
         """The table as HTML: a `<table>` with a caption and column headings, without script or style sheet."""
@@ -226,14 +228,14 @@ class Table(Tabular):
         return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
 
     def _row(self, tag: str, attributes: str, texts: Sequence[str]) -> str:
-        made = ""
+        cells = ""
         for text, column in zip(texts, self.columns, strict=True):
             align = "right" if column.numeric else "left"
             shown = (_MOMENT if column.in_lusaka else IN_LUSAKA).sub(_with_utc, _text(text))
             if column.link and tag == "td":
                 shown = f'<a href="{_text(column.link.format(text))}">{shown}</a>'
-            made += f'<{tag}{attributes} style="text-align:{align}">{shown}</{tag}>'
-        return f"<tr>{made}</tr>"
+            cells += f'<{tag}{attributes} style="text-align:{align}">{shown}</{tag}>'
+        return f"<tr>{cells}</tr>"
 
 
 def bundle(text: str, html: str) -> dict[str, str]:
@@ -242,7 +244,7 @@ def bundle(text: str, html: str) -> dict[str, str]:
 
 
 class Saved(NamedTuple):
-    """A live display as an executed notebook keeps it: text and HTML with the same facts, without a script."""
+    """What an executed notebook keeps of a live display: text and HTML with the same facts, without a script."""
 
     text: str
     html: str
@@ -279,23 +281,23 @@ def indented(text: str) -> str:
         return text
 
 
-def pairs(caption: str, values: Mapping[str, str]) -> Table:
+def pairs(caption: str, values: Mapping[str, str]) -> DisplayTable:
     """A table with two columns: names and values."""
-    return Table(caption, (Column("field"), Column("value")), tuple(values.items()))
+    return DisplayTable(caption, (DisplayColumn("field"), DisplayColumn("value")), tuple(values.items()))
 
 
-def table(caption: str, columns: Iterable[str | Column], rows: Iterable[Sequence[object]]) -> Table:
+def table(caption: str, columns: Iterable[str | DisplayColumn], rows: Iterable[Sequence[object]]) -> DisplayTable:
     """A table from headings and rows; cells that are not text are converted by `str`.
 
     Raises ValueError: a row has more or fewer cells than there are headings.
     """
-    made = tuple(column if isinstance(column, Column) else Column(column) for column in columns)
+    headings = tuple(column if isinstance(column, DisplayColumn) else DisplayColumn(column) for column in columns)
     cells = tuple(tuple(map(str, row)) for row in rows)
     for row in cells:
-        if len(row) != len(made):
-            message = f"a row has {len(row)} cells, and the table has {len(made)} headings: {row}"
+        if len(row) != len(headings):
+            message = f"a row has {len(row)} cells, and the table has {len(headings)} headings: {row}"
             raise ValueError(message)
-    return Table(caption, made, cells)
+    return DisplayTable(caption, headings, cells)
 
 
 def _text(line: str) -> str:
@@ -384,7 +386,7 @@ def templates(package: str = "workbench", finalize: Callable[[Any], Any] | None 
     return environment
 
 
-def page(title: str, kind: str, content: str, **values: object) -> str:
+def offline_page(title: str, kind: str, content: str, **values: object) -> str:
     """A page for reading offline with the HTML `content`: one file that has no script and loads nothing.
 
     `kind` is a word for the kind of page, shown at its top; `values` are further values for base.html.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Snippet(NamedTuple):
-    """A request as code in four forms, each of which runs unchanged."""
+    """A request as code in four forms; each runs once its variables are set and its masked values are replaced."""
 
     python: str
     """A call of `bench`, or of `pay`, its client; the same as `httpx` if no such call sends this request."""
@@ -61,22 +61,22 @@ def snippet(  # noqa: PLR0913  one argument per part of a request
 ) -> Snippet:
     """The Snippet of a request.
 
-    `path` contains its ids and may contain a query, besides `query`. `body` is a value to send as JSON, amounts as
-    Decimal or int, or a text to send as it is. Without a Content-Type in `headers` one is added; an empty Content-Type
-    is not sent. `scheme` is `Bearer`, `Basic` or `none`, by default the operation's. `key` is `secret_key`,
-    `publishable_key` or `access_token`. `base_url` is for curl and JavaScript; a sandbox in this process, which nothing
-    outside reaches, has `$BASE_URL` in its place: set that to `bench.serve().base_url`.
+    `path` is the actual path, with ids, and may have a query, to which `query` is added. `body` is a value to send as
+    JSON, with amounts as Decimal or int, or a text to send as it is. Without a Content-Type in `headers` one is added;
+    an empty Content-Type is not sent. `scheme` is `Bearer`, `Basic` or `none`, by default the operation's. `key` is
+    `secret_key`, `publishable_key` or `access_token`. `base_url` is for curl and JavaScript; a sandbox in this process,
+    which nothing outside reaches, has `$BASE_URL` in its place: set that to `bench.serve().base_url`.
     """
     method, (path, _, query_text) = method.upper(), path.partition("?")
     in_path = parse_qs(query_text, keep_blank_values=True)
-    asked = {
+    query_values = {
         **{name: identifier[0] if len(identifier) == 1 else identifier for name, identifier in in_path.items()},
         **(query or {}),
     }
     value, content = _body(body, path)
     usual = "none" if path.startswith("/v1/auth/") else "Basic" if (method, path) == _BASIC else "Bearer"
     request = UnsentRequest(
-        method, _shown(path), value, content, _hidden(asked),
+        method, _shown(path), value, content, _hidden(query_values),
         _sent(headers or {}, has_body=value is not None), scheme or usual, key, base_url.rstrip("/"),
     )  # fmt: skip
     raw = _httpx(request)
@@ -97,7 +97,7 @@ def snippet_of(call: TracedCall, base_url: str) -> Snippet:
 
 
 _VARIABLE = re.compile("\ue000(\\w+)\ue000")
-"""The name of a variable that replaces a secret in a text, between two private-use characters."""
+"""Matches a variable that replaces a secret in a text: its name between two private-use characters."""
 _WHOLE = re.compile(f'"{_VARIABLE.pattern}"')
 _REPLACED = re.compile("[\ud800-\udfff\ue000]")
 """Halves of surrogate pairs, which UTF-8 cannot encode, and the character that marks a variable."""
@@ -220,15 +220,15 @@ def _literal(value: object) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_literal(item) for item in value) + "]"
     if isinstance(value, str):
-        pieces = _VARIABLE.split(value)
-        return " + ".join(_in_quotes(piece, place) for place, piece in enumerate(pieces) if piece or len(pieces) == 1)
+        parts = _VARIABLE.split(value)
+        return " + ".join(_in_quotes(part, index) for index, part in enumerate(parts) if part or len(parts) == 1)
     return f'Decimal("{value}")' if isinstance(value, Decimal | float) else repr(value)
 
 
-def _in_quotes(piece: str, place: int) -> str:
-    """A part of a text that was split at its variables, as Python; at an odd index `place`, it is a variable."""
+def _in_quotes(piece: str, index: int) -> str:
+    """A part of a text that was split at its variables, as Python; at an odd index, the part is a variable's name."""
     shown = repr(piece)
-    return piece if place % 2 else f'"{shown[1:-1]}"' if '"' not in shown else shown
+    return piece if index % 2 else f'"{shown[1:-1]}"' if '"' not in shown else shown
 
 
 def _call(head: str, arguments: list[str]) -> str:
@@ -262,8 +262,8 @@ def _httpx(request: UnsentRequest) -> str:
 def _curl(request: UnsentRequest) -> str:
     """The request as a curl command, one option per line."""
     key = request.key.upper()
-    asked = "--head" if request.method == "HEAD" else f"-X {_shell_word(request.method)}"
-    parts = [f"curl {asked} {_shell_word(_url(request))}"]
+    method = "--head" if request.method == "HEAD" else f"-X {_shell_word(request.method)}"
+    parts = [f"curl {method} {_shell_word(_url(request))}"]
     if request.scheme == "Bearer":
         parts.append(f'-H "Authorization: Bearer ${key}"')
     if request.scheme == "Basic":
@@ -282,9 +282,9 @@ def _shell_word(text: str) -> str:
     """A text with variables as one shell word; NUL, which no program accepts in an argument, is replaced."""
     pieces = _VARIABLE.split(text.replace("\0", "\ufffd"))
     if len(pieces) > 1 and not any(_NEEDS_QUOTES.search(piece) or _is_unseen(piece) for piece in pieces[::2]):
-        shown = _VARIABLE.sub(lambda found: f"${{{found[1].upper()}}}", text)
+        shown = _VARIABLE.sub(lambda match: f"${{{match[1].upper()}}}", text)
         return '"' + _BRACES.sub(r"$\1", shown) + '"'
-    words = (f'"${piece.upper()}"' if place % 2 else _shell_quoted(piece) for place, piece in enumerate(pieces))
+    words = (f'"${piece.upper()}"' if index % 2 else _shell_quoted(piece) for index, piece in enumerate(pieces))
     return "".join(word for word, piece in zip(words, pieces, strict=True) if piece or len(pieces) == 1)
 
 
@@ -294,7 +294,7 @@ def _shell_quoted(text: str) -> str:
 
 
 def _escaped(letter: str) -> str:
-    """A character for `$'…'`; an invisible one is escaped byte by byte, to mean the same in every locale."""
+    """A character for use in `$'…'`; an invisible one is escaped byte by byte, to mean the same in every locale."""
     if letter in "\\'":
         return f"\\{letter}"
     return "".join(f"\\x{byte:02x}" for byte in letter.encode()) if _is_unseen(letter) else letter
@@ -333,7 +333,7 @@ def _js_text(text: str) -> str:
 
 
 def _js_body(content: str) -> str:
-    """A call of `JSON.stringify` if it produces the same bytes; else a text, for instance for amounts with decimals."""
+    """A call of `JSON.stringify` if it gives the same bytes as `content`; else a text, as for amounts with decimals."""
     try:
         value = json.loads(content, parse_float=str)
     except ValueError:
@@ -341,7 +341,7 @@ def _js_body(content: str) -> str:
     if json.dumps(value, ensure_ascii=False, separators=(",", ":")) != content:
         return _js_text(content)
     shown = json.dumps(value, ensure_ascii=False, indent=2).replace("\n", "\n  ")
-    return f"JSON.stringify({_WHOLE.sub(lambda found: found[1].upper(), shown)})"
+    return f"JSON.stringify({_WHOLE.sub(lambda match: match[1].upper(), shown)})"
 
 
 def _path(request: UnsentRequest) -> str:
@@ -350,12 +350,12 @@ def _path(request: UnsentRequest) -> str:
 
 def _url(request: UnsentRequest) -> str:
     in_process = request.base_url in ("", IN_PROCESS_URL)
-    made, mark = f"{_variable('base_url') if in_process else request.base_url}{_path(request)}", "?"
+    url, joint = f"{_variable('base_url') if in_process else request.base_url}{_path(request)}", "?"
     for name, value in request.query.items():
         for item in value if isinstance(value, list) else [value]:
-            made += f"{mark}{_encoded(name)}={item if _VARIABLE.fullmatch(item) else _encoded(item)}"
-            mark = "&"
-    return made
+            url += f"{joint}{_encoded(name)}={item if _VARIABLE.fullmatch(item) else _encoded(item)}"
+            joint = "&"
+    return url
 
 
 def _encoded(text: str) -> str:
@@ -378,10 +378,10 @@ def _typed(request: UnsentRequest) -> str | None:
     """The typed call that sends this request, after the import and client that it needs; None if there is none."""
     calls: tuple[ClientCall | BenchCall, ...] = (*client_calls(), *BENCH_CALLS)
     for call in calls:
-        found = re.fullmatch(_ID.sub(r"(?P<\1>[^/]+)", call.path), request.path)
-        if not found or call.method != request.method:
+        match = re.fullmatch(_ID.sub(r"(?P<\1>[^/]+)", call.path), request.path)
+        if not match or call.method != request.method:
             continue
-        ids = {name: unquote(part) for name, part in found.groupdict().items()}
+        ids = {name: unquote(part) for name, part in match.groupdict().items()}
         leads_elsewhere = any(part in (".", "..") or "/" in part for part in ids.values())
         if not leads_elsewhere and (lines := call.lines(request, ids)):
             before = ["from decimal import Decimal", ""] if "Decimal(" in lines[-1] else []
@@ -423,7 +423,10 @@ class ClientCall(NamedTuple):
         return None
 
     def lines(self, request: UnsentRequest, ids: Mapping[str, str]) -> list[str]:
-        """Lines of code that create the client and call its method; empty if no arguments make it send this request."""
+        """Lines of code that create the client and call the method; empty if the method cannot send this request.
+
+        `ids` is parameter in the path → id.
+        """
         arguments = {**ids, **dict(_named(request.body, self.parameters)), **request.query}
         for name, value in _own_headers(request).items():
             # Any other header is an argument that no method takes.
@@ -437,10 +440,10 @@ class ClientCall(NamedTuple):
         if unsent is None or not _is_sent_by(unsent[2], request):
             return []
         # Without a default, and not by keyword alone: the ids, and the token to refresh.
-        rows = self.parameters.items()
-        first = {name for name, row in rows if row.kind != row.KEYWORD_ONLY and row.default is row.empty}
+        required = {name: row for name, row in self.parameters.items() if row.default is row.empty}
+        positional = {name for name, row in required.items() if row.kind != row.KEYWORD_ONLY}
         literals = ((name, _literal(value)) for name, value in arguments.items())
-        written = [literal if name in first else f"{name}={literal}" for name, literal in literals]
+        written = [literal if name in positional else f"{name}={literal}" for name, literal in literals]
         client = "client" if request.key == "secret_key" else f"client_with({_python_key(request.key)})"
         return [f"pay = bench.{client}", _call(self.text, written)]
 
@@ -464,23 +467,23 @@ def client_calls() -> tuple[ClientCall, ...]:
 
     client = PaymentsClient(IN_PROCESS_URL, "sk_test_", http=cast("httpx.Client", object()))
     vars(client)["send"] = _stop
-    made = []
+    calls = []
     groups = {name: group for name, group in vars(client).items() if isinstance(group, Group)}
-    for place, group in groups.items():
+    for group_name, group in groups.items():
         for name in dir(group):
             if name.startswith("_"):
                 continue
-            call = ClientCall(f"pay.{place}.{name}", getattr(group, name))
-            needed = [name for name, row in call.parameters.items() if row.default is row.empty]
+            call = ClientCall(f"pay.{group_name}.{name}", getattr(group, name))
+            needed = [name for name, parameter in call.parameters.items() if parameter.default is parameter.empty]
             if unsent := call.unsent({name: 1 if name == "amount" else name for name in needed}):
                 parts = urlsplit(unsent[1]).path.split("/")
                 path = "/".join(f"{{{part}}}" if part in needed else part for part in parts)
-                made.append(call._replace(method=unsent[0], path=path))
-    return tuple(made)
+                calls.append(call._replace(method=unsent[0], path=path))
+    return tuple(calls)
 
 
 def _named(body: object, parameters: Mapping[str, Parameter]) -> Iterator[tuple[str, object]]:
-    """Yields the members of a body, at any depth, that are parameters; not a `type` that the method adds itself."""
+    """Yields the members of a body, at any depth, that are `parameters`; not a `type` that the method adds itself."""
     for name, value in body.items() if isinstance(body, Mapping) else ():
         if name not in parameters:
             yield from _named(value, parameters)
@@ -500,7 +503,7 @@ def _literal_of(kind: type) -> Callable[[Any], str | None]:
 
 
 def _span(seconds: object) -> str | None:
-    """A number of seconds as an argument in its largest whole unit; None if the clock cannot advance by it."""
+    """Seconds as an argument in the largest whole unit, such as `hours=1`; None if the clock cannot advance by them."""
     if not isinstance(seconds, int | Decimal) or seconds is True or seconds < 0 or seconds * 1000 % 1:
         return None
     for unit, length in _SPANS.items():
@@ -527,7 +530,10 @@ class BenchCall(NamedTuple):
     """The expression; in braces, ids of the path, and fields of the body (or of a GET's query) with their kind."""
 
     def lines(self, request: UnsentRequest, ids: Mapping[str, str]) -> list[str]:
-        """The expression that sends this request, as a line; empty if it would send another request."""
+        """The expression that sends this request, as one line; no line if the operation cannot send it.
+
+        `ids` is parameter in the path → id.
+        """
         fields, others = request.body or {}, request.query
         if self.method == "GET":
             fields, others = request.query, request.body
@@ -541,12 +547,12 @@ class BenchCall(NamedTuple):
             return []
 
         def filled(text: str) -> str:
-            return _FIELD.sub(lambda found: str(written[found[1]]), text)
+            return _FIELD.sub(lambda match: str(written[match[1]]), text)
 
         if not self.text.endswith(")"):
             return [filled(self.text)]
         head, _, arguments = self.text[:-1].rpartition("(")
-        return [_call(filled(head), [made for made in map(filled, arguments.split(", ")) if made])]
+        return [_call(filled(head), [argument for argument in map(filled, arguments.split(", ")) if argument])]
 
 
 BENCH_CALLS: Final = (

@@ -45,8 +45,10 @@ class Drawing(NamedTuple):
         return {"text/plain": self.says, "image/svg+xml": self.svg}, {"image/svg+xml": {"alt": self.says}}
 
 
-def drawn(title: str, label: str, says: str, size: tuple[int, int], parts: Iterable[str], *, note: str = "") -> str:
-    """The SVG of these parts on a background of this width and height, with a title, and `note` beside or below it.
+def titled_svg(
+    title: str, label: str, says: str, size: tuple[int, int], parts: Iterable[str], *, note: str = ""
+) -> str:
+    """A complete SVG of the elements `parts` on a background of this size, with a title, and `note` beside or below it.
 
     Screen readers read `label` first; `says` describes the whole picture.
     """
@@ -55,8 +57,8 @@ def drawn(title: str, label: str, says: str, size: tuple[int, int], parts: Itera
     body = "\n".join(
         [
             box(0.5, 0.5, width - 1, height - 1, PAPER, RULE),
-            text(16, 24, title, INK, font_size=13, font_weight=600),
-            text(width - 16, 24, note, FAINT, text_anchor="end") if is_beside else text(16, 40, note, FAINT),
+            text_at(16, 24, title, INK, font_size=13, font_weight=600),
+            text_at(width - 16, 24, note, FAINT, text_anchor="end") if is_beside else text_at(16, 40, note, FAINT),
             *parts,
         ]
     )
@@ -64,8 +66,8 @@ def drawn(title: str, label: str, says: str, size: tuple[int, int], parts: Itera
     return "\n".join([start, tag("title", title), tag("desc", says), _dark(body), body, "</svg>"])
 
 
-def bare(size: tuple[int, int], parts: Iterable[str]) -> str:
-    """The SVG of only these parts, for HTML that describes the picture and sets its colours."""
+def inline_svg(size: tuple[int, int], parts: Iterable[str]) -> str:
+    """An SVG of only the elements `parts`, for HTML that describes the picture and sets the palette's colours."""
     body = "".join(parts)
     for light, name in _VARIABLES.items():
         body = body.replace(f'"{light}"', f'"var({name})"')
@@ -81,7 +83,7 @@ def _start(size: tuple[int, int], says: str) -> str:
 
 
 def _dark(body: str) -> str:
-    """CSS rules that give a picture the palette's dark colours on screens in dark mode."""
+    """A style element that gives the picture `body` the palette's dark colours on screens in dark mode."""
     rules = (
         f'.{_CLASS} [{name}="{light}"]{{{name}:{dark}}}'
         for light, dark in IN_THE_DARK.items()
@@ -96,13 +98,13 @@ def drawing(title: str, says: str, height: int, parts: Iterable[str], *, note: s
 
     `note` stands beside the title or below it.
     """
-    return Drawing(drawn(title, f"{title}.", says, (WIDTH, height), parts, note=note), says)
+    return Drawing(titled_svg(title, f"{title}.", says, (WIDTH, height), parts, note=note), says)
 
 
-def shown_as(words: str, most: int = 0) -> str:
+def safe_text(words: str, most: int = 0) -> str:
     """Text from outside, made safe to display: masked, controls visible, cut to `most` characters (0: uncut)."""
-    made = visible(mask(words))
-    return shortened(made, most) if most else made
+    safe = visible(mask(words))
+    return shortened(safe, most) if most else safe
 
 
 def width_of(words: str) -> int:
@@ -111,7 +113,7 @@ def width_of(words: str) -> int:
     return round((len(words) + halves) * _USUAL / 2)
 
 
-def filled(parts: Iterable[str], room: int, joint: str) -> list[str]:
+def joined_lines(parts: Iterable[str], room: int, joint: str) -> list[str]:
     """The parts joined by `joint`, in as few lines of the width `room` as possible; a wider part has its own line."""
     lines: list[str] = []
     for part in parts:
@@ -123,7 +125,7 @@ def filled(parts: Iterable[str], room: int, joint: str) -> list[str]:
 
 
 def tag(name: str, content: str | None = None, /, **attributes: object) -> str:
-    """An element with the text `content`; `_` in an attribute's name stands for a hyphen."""
+    """An SVG element with the text `content`, or empty for None; `_` in an attribute's name stands for a hyphen."""
     written = _written(attributes)
     return f"<{name}{written}/>" if content is None else f"<{name}{written}>{_escaped(content)}</{name}>"
 
@@ -147,25 +149,25 @@ def line(x1: float, y1: float, x2: float, y2: float, stroke: str, **more: object
     return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=stroke, **more)
 
 
-def text(x: float, y: float, words: str, fill: str, **more: object) -> str:
+def text_at(x: float, y: float, words: str, fill: str, **more: object) -> str:
     """A line of text that begins at `x`, unless `text_anchor` is set."""
     usual = {"font_size": 12, "font_weight": 400, "text_anchor": "start"}
     return tag("text", words, x=x, y=y, fill=fill, **{**usual, **more})
 
 
-def hovered(element: str, words: str) -> str:
-    """The element with a tooltip."""
+def with_tooltip(element: str, words: str) -> str:
+    """The element with the tooltip `words`."""
     inside, end, name = element.rpartition("</")
     return f"{inside}{tag('title', words)}{end}{name}"
 
 
 def centred(x: float, y: float, words: str, **more: object) -> str:
     """A line of text, centred on `x`."""
-    return text(x, y, words, INK, text_anchor="middle", **{"font_weight": 600, **more})
+    return text_at(x, y, words, INK, text_anchor="middle", **{"font_weight": 600, **more})
 
 
 def arrow(points: Sequence[tuple[int, int]], colour: str = BLUE) -> list[str]:
-    """A line through the points, with its tip at the last one."""
+    """The elements of a line through the points, with an arrow's tip at the last one."""
     (x1, y1), (x2, y2) = points[-2:]
     along = ((x2 > x1) - (x2 < x1), (y2 > y1) - (y2 < y1))
     body = [*points[:-1], (x2 - 8 * along[0], y2 - 8 * along[1])]
@@ -179,8 +181,8 @@ def arrow(points: Sequence[tuple[int, int]], colour: str = BLUE) -> list[str]:
 
 
 def labelled_arrow(start: int, end: int, y: int, words: str, colour: str) -> list[str]:
-    """A horizontal arrow with a text above its middle; a halo keeps lines from running through the text."""
-    label = text((start + end) / 2, y - 6, words, INK, text_anchor="middle", **HALO)
+    """The elements of a horizontal arrow with a text above its middle; a halo keeps lines away from the text."""
+    label = text_at((start + end) / 2, y - 6, words, INK, text_anchor="middle", **HALO)
     return [*arrow([(start, y), (end, y)], colour), label]
 
 

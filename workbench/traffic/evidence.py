@@ -21,13 +21,13 @@ from workbench.domain.signs import CENT, WEBHOOK, ObservedCall, Other, Part, Rea
 from workbench.domain.webhooks import SENT_AS
 from workbench.errors import TrafficRefused
 from workbench.sandbox.operations import OPERATIONS
-from workbench.text.render import Table, Tabular, table
+from workbench.text.render import DisplayTable, Tabular, table
 from workbench.traffic.har import About, files_of, moment_s, recorded
 
 MOST_TEXT: Final = 64 * 2**20
-"""The most bytes of recognised exchanges that are looked at; the rest is left out, and the result says so."""
+"""The most memory for recognised exchanges, in bytes, roughly; further ones are left out, and the result says so."""
 _EXCHANGE: Final = 2**12
-"""The memory that an exchange takes besides the text of its bodies, in bytes, roughly."""
+"""The rough memory of an exchange, in bytes, without the text of its bodies."""
 _NEAR_S, _MINUTE_S, _DAY_S, _GAVE_UP_S = 5, 60, 86_400, 2 * 86_400
 _BOUNDS: Final[Mapping[Value, tuple[Decimal, Decimal]]] = {
     name: (Decimal(least or CENT), Decimal(most or 10**MAX_MAJOR_DIGITS - CENT))
@@ -45,29 +45,31 @@ def _time_s(event: ObservedCall) -> Decimal:
     return moment_s(str(event.sent_body.get("timestamp") or event.sent_body.get("time")))
 
 
-def _apart_s(traffic: Sequence[ObservedCall]) -> int:
+def _clock_gap_s(traffic: Sequence[ObservedCall]) -> int:
     """The most seconds between the clocks of the service and of the recorder; 0 if the clocks are near.
 
     A new object shows the service's time; a charge does not, because its call may wait for the customer. Without new
-    objects, the soonest event does, if it comes a day after its moment, or before it.
+    objects, the webhook with the shortest delay shows it, if the delay is negative or longer than a day.
     """
-    known: set[str] = set()
-    apart_s: list[Decimal] = []
+    known_ids: set[str] = set()
+    gaps_s: list[Decimal] = []
     for call in traffic:
         is_new = call.ok and call.at_s and call.id.startswith("create") and call.id != "createCharge"
-        made = [json_number(item.get("created")) for item in call.objects if is_new and item["id"] not in known]
-        apart_s += [call.at_s - made_s for made_s in made if made_s]
-        known |= {item["id"] for item in call.objects}
+        created_s = [
+            json_number(item.get("created")) for item in call.objects if is_new and item["id"] not in known_ids
+        ]
+        gaps_s += [call.at_s - at_s for at_s in created_s if at_s]
+        known_ids |= {item["id"] for item in call.objects}
     events = [call.at_s - at_s for call in traffic if call.id == WEBHOOK and call.at_s and (at_s := _time_s(call))]
-    apart_s = apart_s or [late_s for late_s in sorted(events)[:1] if not 0 <= late_s <= _DAY_S]
-    most_s = max(map(abs, apart_s), default=Decimal(0))
+    gaps_s = gaps_s or [late_s for late_s in sorted(events)[:1] if not 0 <= late_s <= _DAY_S]
+    most_s = max(map(abs, gaps_s), default=Decimal(0))
     return int(most_s) if most_s > _NEAR_S else 0
 
 
 # What several exchanges show together
 
 Readings: TypeAlias = Iterator[tuple[str, Reading, str]]
-"""The name of a row, the value that was shown, and the place of the exchange."""
+"""Triples: the name of a row, the value that was shown, and the exchange as file name and number."""
 
 
 _EXTRA: Final = {
@@ -101,8 +103,8 @@ def _event_types(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _prompt_timeout(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads the seconds from a confirmation, if the clocks are near, or from its event, to the prompt's end."""
-    is_near = not _apart_s(traffic)
+    """Reads how long prompts last: from a confirmation, if the clocks are near, or from its event, to `expires_at`."""
+    is_near = not _clock_gap_s(traffic)
     for call in traffic:
         is_event = call.id == WEBHOOK and call.event.endswith("requires_action")
         is_asked = is_near and call.ok and call.id == "confirmPaymentIntent"
@@ -110,8 +112,8 @@ def _prompt_timeout(traffic: Sequence[ObservedCall]) -> Readings:
         prompts = [within(item, "next_action", "ussd_prompt") for item in call.objects if begun_s]
         for end_s in [end_s for prompt in prompts if (end_s := json_number(prompt.get("expires_at"))) is not None][:1]:
             lasts_s = float(end_s) - float(begun_s)
-            near = [value for value in _offered("prompt_timeout_s") if abs(lasts_s - value) <= _NEAR_S]
-            yield "prompt_timeout_s", near[0] if near else Other(f"{lasts_s:.0f} s"), call.place
+            values = [value for value in _offered("prompt_timeout_s") if abs(lasts_s - value) <= _NEAR_S]
+            yield "prompt_timeout_s", values[0] if values else Other(f"{lasts_s:.0f} s"), call.place
 
 
 _LONG: Final = {operator.long_id for operator in EVERY_OPERATOR.values()}
@@ -127,32 +129,43 @@ def _operator_ids(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _bounds(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads which amounts of intents were accepted and rejected; a bound is shown only by amounts a ngwee apart."""
+    """Reads which amounts were accepted and rejected; a bound is shown only by amounts a ngwee apart.
+
+    If the traffic does not show the unit of charges, an amount counts only if both units lead to the same bounds.
+    """
+    shown = {unit for _, unit, _ in _unit(traffic)} & {"minor", "major"}
+    readings = [_bounds_in(unit, traffic) for unit in ("minor", "major") if not shown or unit in shown]
+    fitting = [pair for pair in readings if not isinstance(pair[0], Other)] or readings[:1]
+    if len({reading.value if isinstance(reading, Part) else reading for reading, _ in fitting}) == 1 and fitting[0][1]:
+        yield "amount_bounds", *fitting[0]
+
+
+def _bounds_in(unit: str, traffic: Sequence[ObservedCall]) -> tuple[Reading, str]:
+    """The bounds that amounts show if charges are in this unit, and the exchange that shows them; empty for none."""
     decided = {
-        call.amount: call for call in traffic
-        if call.id == "createPaymentIntent" and call.amount and not call.is_fraction
-        and (call.ok or (call.status in {400, 422} and "amount" in call.text))
+        call.amount * (CENT if unit == "minor" and call.id == "createCharge" else 1): call for call in traffic
+        if call.amount and not call.is_fraction and (call.ok or (call.status in {400, 422} and "amount" in call.text))
+        and (call.id == "createPaymentIntent" or (call.id == "createCharge" and call.amount.as_tuple().exponent == 0))
     }  # fmt: skip
     low, high = _BOUNDS["1_to_20000"]
     telling = {amount: call for amount, call in sorted(decided.items()) if not low <= amount <= high}
-    what = ", ".join(f"{amount:.2f} is {'accepted' if call.ok else 'rejected'}" for amount, call in telling.items())
-    reading: Reading = Other(what)
+    text = ", ".join(f"{amount:.2f} is {'accepted' if call.ok else 'rejected'}" for amount, call in telling.items())
+    reading: Reading = Other(text)
     for value, (least, most) in _BOUNDS.items():
         if all(call.ok is (least <= amount <= most) for amount, call in decided.items()):
             edges = {least, most} | ({least - CENT, most + CENT} if value != "none" else set())
-            reading = value if edges <= {*decided} else Part(value, what)
-    for call in [*telling.values()][-1:]:
-        yield "amount_bounds", reading, call.place
+            reading = value if edges <= {*decided} else Part(value, text) if telling else None
+    return reading, "".join(call.place for call in [*telling.values()][-1:])
 
 
 def _unit(traffic: Sequence[ObservedCall]) -> Readings:
-    """Compares the amount of an intent, in major units, with that of its charge."""
+    """Reads the unit of charges: compares the amount of an intent, in major units, with that of its charge."""
     amounts: dict[object, Decimal | None] = {}
     for call in traffic:
         # An intent that shows no amount has the one that was asked for.
-        asked = call.sent_body.get("amount") if call.id == "createPaymentIntent" else None
-        known = {intent["id"]: json_number(intent.get("amount", asked)) for intent in call.intents}
-        amounts |= {intent: amount for intent, amount in known.items() if amount is not None}
+        requested = call.sent_body.get("amount") if call.id == "createPaymentIntent" else None
+        amount_of = {intent["id"]: json_number(intent.get("amount", requested)) for intent in call.intents}
+        amounts |= {intent: amount for intent, amount in amount_of.items() if amount is not None}
     for call in traffic:
         for charge in call.charges:
             major, amount = amounts.get(str(charge.get("payment_intent"))), json_number(charge.get("amount"))
@@ -162,7 +175,7 @@ def _unit(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _wait(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads whether a charge's call waits for the customer; an unanswered prompt leaves a charge pending anyway."""
+    """Reads whether a charge waits for the customer. A pending charge tells by a 202, or if it succeeds later."""
     calls = [
         call for call in traffic if call.id == "createCharge" and call.is_accepted and (call.charges or not call.ok)
     ]
@@ -188,92 +201,92 @@ def _late_after_all(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _accounts(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads how many accounts can get a token. One rejected account is no evidence: it may be misspelled."""
-    asked = [call for call in traffic if call.id == "issueToken" and call.sent_body.get("email")]
-    known = {str(call.sent_body["email"]): call.place for call in asked if call.ok}
-    refused = {str(call.sent_body["email"]): call.place for call in asked if call.status == HTTPStatus.UNAUTHORIZED}
-    strangers = [place for email, place in refused.items() if email not in known]
-    if len(known) > 1:
-        yield "token_credentials", Part("any", "two accounts are let in"), [*known.values()][-1]
-    elif known and len(strangers) > 1:
+    """Reads whether any account can get a token, or only one. A single rejected account may just be misspelled."""
+    attempts = [call for call in traffic if call.id == "issueToken" and call.sent_body.get("email")]
+    accepted = {str(call.sent_body["email"]): call.place for call in attempts if call.ok}
+    rejected = {str(call.sent_body["email"]): call.place for call in attempts if call.status == HTTPStatus.UNAUTHORIZED}
+    strangers = [place for email, place in rejected.items() if email not in accepted]
+    if len(accepted) > 1:
+        yield "token_credentials", Part("any", "two accounts are let in"), [*accepted.values()][-1]
+    elif accepted and len(strangers) > 1:
         yield "token_credentials", Part("one_account", "one account of three is let in"), strangers[-1]
 
 
 def _keys(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads calls that repeat an idempotency key, with the same body or another, and the time between them."""
+    """Reads from repeated idempotency keys: the status for another body, whether errors are kept, and for how long."""
     first: dict[tuple[str, str], ObservedCall] = {}
-    known_s, forgotten_s, last = Decimal(0), Decimal("inf"), ""
+    kept_s, forgotten_s, last = Decimal(0), Decimal("inf"), ""
     for call in traffic:
         key = call.sent_headers.get("idempotency-key")
         if key is None or call.id == WEBHOOK:
             continue
-        before = first.setdefault((call.url, key), call)
-        if before is call:
+        first_call = first.setdefault((call.url, key), call)
+        if first_call is call:
             continue
-        if before.sent_text != call.sent_text:
+        if first_call.sent_text != call.sent_text:
             if call.status in {400, 409, 422} and "idempoten" in call.text.lower():
                 yield "reused_key_status", call.status, call.place
             continue
-        again = "idempotent-replayed" in call.headers
-        is_fault = before.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-        kept = "a 5xx" if is_fault else "a decline" if before.status == HTTPStatus.PAYMENT_REQUIRED else ""
-        if kept and (again or call.is_accepted):
-            what = f"{kept} is {'repeated' if again else 'not repeated'}"
-            yield "idempotency_keeps_errors", Part("declines" if again else "none", what, 2), call.place
-        if before.ok and (again or call.ok) and call.at_s and before.at_s:
-            waited_s, last = call.at_s - before.at_s, call.place
-            known_s = max(known_s, waited_s) if again else known_s
-            forgotten_s = forgotten_s if again else min(forgotten_s, waited_s)
-        if not again:
+        is_replay = "idempotent-replayed" in call.headers
+        is_fault = first_call.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        error = "a 5xx" if is_fault else "a decline" if first_call.status == HTTPStatus.PAYMENT_REQUIRED else ""
+        if error and (is_replay or call.is_accepted):
+            text = f"{error} is {'repeated' if is_replay else 'not repeated'}"
+            yield "idempotency_keeps_errors", Part("declines" if is_replay else "none", text, 2), call.place
+        if first_call.ok and (is_replay or call.ok) and call.at_s and first_call.at_s:
+            waited_s, last = call.at_s - first_call.at_s, call.place
+            kept_s = max(kept_s, waited_s) if is_replay else kept_s
+            forgotten_s = forgotten_s if is_replay else min(forgotten_s, waited_s)
+        if not is_replay:
             first[call.url, key] = call
     if last:
-        yield "idempotency_retention_s", _retention(known_s, forgotten_s), last
+        yield "idempotency_retention_s", _retention(kept_s, forgotten_s), last
 
 
-def _retention(known_s: Decimal, forgotten_s: Decimal) -> Reading:
-    """The only offered time between the longest wait for a replay, and the shortest wait after which a key was new.
+def _retention(kept_s: Decimal, forgotten_s: Decimal) -> Reading:
+    """The only offered time between `kept_s`, the longest wait with a replay, and `forgotten_s`, the shortest without.
 
-    The time is a Part unless the waits are near each other; None while several times fit, an Other if none fits.
+    The time is a Part if the waits differ by over two minutes; None while several times fit, an Other if none fits.
     """
     offered = _offered("idempotency_retention_s")
-    fits = [value for value in offered if known_s - _NEAR_S <= value <= forgotten_s + _NEAR_S]
-    seen = {"known": known_s, "forgotten": forgotten_s}
-    between = ", ".join(f"{what} after {after_s:.0f} s" for what, after_s in seen.items() if after_s.is_normal())
+    fits = [value for value in offered if kept_s - _NEAR_S <= value <= forgotten_s + _NEAR_S]
+    waits = {"known": kept_s, "forgotten": forgotten_s}
+    between = ", ".join(f"{name} after {after_s:.0f} s" for name, after_s in waits.items() if after_s.is_normal())
     if len(fits) == 1:
-        return fits[0] if forgotten_s - known_s <= 2 * _MINUTE_S else Part(fits[0], between)
+        return fits[0] if forgotten_s - kept_s <= 2 * _MINUTE_S else Part(fits[0], between)
     return None if fits else Other(between)
 
 
 _AT_LEAST_S, _FIRST_WAIT_S = 45, 180
-"""A first wait between these seconds is neither the schedule's 5 s nor its 1800 s."""
+"""A first wait between these two, in seconds, is of no offered schedule: those begin with 5 s and 1800 s."""
 _WAITS: Final = {429, 502, 504}
 _REPLAYS: Final = {"replayEvent", "replayDelivery", "replayDeadLetters"}
 
 
 def _deliveries(traffic: Sequence[ObservedCall]) -> tuple[list[ObservedCall], dict[object, Decimal]]:
-    """The webhooks that came before a replay of their event, and event → the moment of its first replay."""
-    came: list[ObservedCall] = []
+    """The webhooks that no replay of their event preceded, and event id → the first replay, in seconds since 1970."""
+    deliveries: list[ObservedCall] = []
     replayed_s: dict[object, Decimal] = {}
     for call in traffic:
         if call.id in _REPLAYS:
             events = [call.url.partition("?")[0].split("/")[-2], *(item.get("event") for item in call.objects)]
             replayed_s = {**dict.fromkeys(events, call.at_s), **replayed_s}
         elif call.id == WEBHOOK and str(call.sent_body.get("id")) not in replayed_s:
-            came.append(call)
-    return came, replayed_s
+            deliveries.append(call)
+    return deliveries, replayed_s
 
 
 def _retries(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads the retries of events that a receiver did not accept."""
-    came, replayed_s = _deliveries(traffic)
+    """Reads from retried webhooks the schedule, which statuses are retried, and whether a 410 disables the endpoint."""
+    deliveries, replayed_s = _deliveries(traffic)
     tries_of: dict[tuple[str, str], list[ObservedCall]] = defaultdict(list)
-    for call in came:
+    for call in deliveries:
         if call.at_s:
             tries_of[call.url, str(call.sent_body.get("id"))].append(call)
     gone = {call.url for tries in tries_of.values() for call in tries if call.status == HTTPStatus.GONE}
     for (url, event_id), tries in tries_of.items():
         ended_s = replayed_s.get(event_id, traffic[-1].at_s)
-        yield from _second(tries[0], tries[1] if len(tries) > 1 else None, ended_s)
+        yield from _first_retry(tries[0], tries[1] if len(tries) > 1 else None, ended_s)
         asks_to_wait = bool({attempt.status for attempt in tries} & _WAITS)
         if tries[0].status >= HTTPStatus.INTERNAL_SERVER_ERROR and url not in gone and not asks_to_wait:
             yield "retry_schedule_s", _schedule(tries, ended_s), tries[-1].place
@@ -284,81 +297,84 @@ def _retries(traffic: Sequence[ObservedCall]) -> Readings:
             yield "delivery_gone", "disables", call.place
 
 
-def _second(first: ObservedCall, again: ObservedCall | None, ended_s: Decimal) -> Readings:
+def _first_retry(first: ObservedCall, second: ObservedCall | None, ended_s: Decimal) -> Readings:
     """Reads from an event's first two attempts which failures are retried, and how soon.
 
-    A copy that comes at once is no retry. `again` is None without a second attempt; the wait then lasted until
+    A copy that comes at once is no retry. `second` is None without a second attempt; the wait then lasted until
     `ended_s`, when the recording ended or the event was replayed, in seconds since 1970.
     """
-    waited_s = (again.at_s if again else ended_s) - first.at_s
-    if first.status == HTTPStatus.OK and again and waited_s < _MINUTE_S:
-        yield "repeats", Part("duplicate", "an event that was accepted came again"), again.place
-    if first.status in range(203, 300) and waited_s > (1 if again else _GAVE_UP_S):
-        taken = Part("2xx", f"{first.status} is not retried")
-        yield "delivery_success", Part("200_201_202", f"{first.status} is retried") if again else taken, first.place
-    if first.status == HTTPStatus.GONE and again:
-        yield "delivery_gone", "retried", again.place
-    if first.status in _WAITS and again:
-        asked = first.headers.get("retry-after", "")
-        least_s = max(_AT_LEAST_S, min(int(asked), 2 * _MINUTE_S)) if asked.isdecimal() else _AT_LEAST_S
-        near = "ignored" if waited_s < _AT_LEAST_S else "honoured" if least_s <= waited_s < _FIRST_WAIT_S else None
-        what = "Retry-After" if asked else "a minute after 429, 502 and 504"
-        yield "delivery_retry_after", near and Part(near, what, 2), again.place
+    waited_s = (second.at_s if second else ended_s) - first.at_s
+    if first.status == HTTPStatus.OK and second and waited_s < _MINUTE_S:
+        yield "repeats", Part("duplicate", "an event that was accepted came again"), second.place
+    if first.status in range(203, 300) and waited_s > (1 if second else _GAVE_UP_S):
+        text = f"{first.status} is retried" if second else f"{first.status} is not retried"
+        yield "delivery_success", Part("200_201_202" if second else "2xx", text), first.place
+    if first.status == HTTPStatus.GONE and second:
+        yield "delivery_gone", "retried", second.place
+    if first.status in _WAITS and second:
+        retry_after = first.headers.get("retry-after", "")
+        least_s = max(_AT_LEAST_S, min(int(retry_after), 2 * _MINUTE_S)) if retry_after.isdecimal() else _AT_LEAST_S
+        value = "ignored" if waited_s < _AT_LEAST_S else "honoured" if least_s <= waited_s < _FIRST_WAIT_S else None
+        text = "Retry-After" if retry_after else "a minute after 429, 502 and 504"
+        yield "delivery_retry_after", value and Part(value, text, 2), second.place
 
 
 def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
     """The only schedule that fits the waits, give or take a fifth; None while several fit, an Other if none fits.
 
-    The schedule is a Part, seen in part, unless every attempt failed and no other came for two days, until `ended_s`.
+    The schedule is a Part unless all attempts were seen: each failed, and over two days passed from the last one to
+    `ended_s`, in seconds since 1970.
     """
     failed = next((at for at, attempt in enumerate(tries) if attempt.is_success), len(tries))
-    waits = [two.at_s - one.at_s for one, two in pairwise(tries[: failed + 1])]
+    waits = [later.at_s - earlier.at_s for earlier, later in pairwise(tries[: failed + 1])]
     is_over = failed == len(tries) and ended_s - tries[-1].at_s > _GAVE_UP_S
 
     def fits(schedule: tuple[int, ...]) -> bool:
         due = schedule[1:]
-        near = all(0.8 * one - _NEAR_S <= wait <= 1.2 * one + _NEAR_S for wait, one in zip(waits, due, strict=False))
+        near = all(
+            0.8 * due_s - _NEAR_S <= wait <= 1.2 * due_s + _NEAR_S for wait, due_s in zip(waits, due, strict=False)
+        )
         return near and (len(waits) == len(due) if is_over else len(waits) <= len(due))
 
     fitting = [schedule for schedule in _offered("retry_schedule_s") if fits(schedule)]
-    what = "waits of " + written([round(wait) for wait in waits])
+    text = "waits of " + written([round(wait) for wait in waits])
     if len(fitting) == 1:
-        return fitting[0] if is_over else Part(fitting[0], what)
-    return None if fitting else Other(what)
+        return fitting[0] if is_over else Part(fitting[0], text)
+    return None if fitting else Other(text)
 
 
 def _order(traffic: Sequence[ObservedCall]) -> Readings:
-    """Finds events that arrived after later events of the same object, and how soon outcomes arrived.
+    """Reads whether events arrive after later events of the same object, and how soon outcomes arrive.
 
     Both need clocks that are near each other.
     """
-    if _apart_s(traffic):
+    if _clock_gap_s(traffic):
         return
     newest: dict[object, Decimal] = {}
-    known, tried, late_by, soonest = set(), set(), {}, {}
+    delivered, attempted, late_by, soonest = set(), set(), {}, {}
     for call in _deliveries(traffic)[0]:
-        at_s, about = _time_s(call), next((item["id"] for item in call.objects), None)
-        if not at_s or about is None:
+        at_s, object_id = _time_s(call), next((item["id"] for item in call.objects), None)
+        if not at_s or object_id is None:
             continue
-        same, is_late = (about, call.event, at_s), at_s < newest.get(about, at_s)
+        event_key, is_late = (object_id, call.event, at_s), at_s < newest.get(object_id, at_s)
         late_s = call.at_s - at_s
-        if call.ok and is_late and same not in known:
-            way = "out_of_order" if same not in tried and _NEAR_S < late_s < _MINUTE_S else "unordered"
-            late_by[way] = call.place
+        if call.ok and is_late and event_key not in delivered:
+            value = "out_of_order" if event_key not in attempted and _NEAR_S < late_s < _MINUTE_S else "unordered"
+            late_by[value] = call.place
         is_outcome = call.event.endswith(("succeeded", "successful", "failed"))
         # An event that arrives before its time is of a clock that was moved.
-        if call.at_s and late_s >= -_NEAR_S and same not in tried and is_outcome:
+        if call.at_s and late_s >= -_NEAR_S and event_key not in attempted and is_outcome:
             soonest[late_s] = call.place
-        tried.add(same)
+        attempted.add(event_key)
         if call.ok:
-            known.add(same)
-            newest[about] = max(at_s, newest.get(about, at_s))
-    for way in sorted(late_by)[:1]:
-        what = f"an event came late, after a younger one: {way}"
-        yield "ordering", "unordered" if way == "unordered" else Part(way, what), late_by[way]
+            delivered.add(event_key)
+            newest[object_id] = max(at_s, newest.get(object_id, at_s))
+    for value in sorted(late_by)[:1]:
+        text = f"an event came late, after a younger one: {value}"
+        yield "ordering", "unordered" if value == "unordered" else Part(value, text), late_by[value]
     for late_s in sorted(soonest)[:1]:
-        near = {"at_once": 0, "thirty_seconds": 30}.items()
-        values = [value for value, after_s in near if abs(late_s - after_s) <= _NEAR_S]
+        delays = {"at_once": 0, "thirty_seconds": 30}.items()
+        values = [value for value, after_s in delays if abs(late_s - after_s) <= _NEAR_S]
         yield "lateness", values[0] if values else Other(f"{late_s:.0f} s after"), soonest[late_s]
 
 
@@ -374,7 +390,7 @@ TOGETHER: Final[Mapping[str, Callable[[Sequence[ObservedCall]], Readings]]] = {
 
 
 class Finding(NamedTuple):
-    """The values of one row that traffic shows, or that are consistent with the traffic.
+    """The values of one row of the register that traffic shows, or with which the traffic is consistent.
 
     `shown` is value → seen part → places of the exchanges; the part "" means that the whole value was shown.
     """
@@ -417,7 +433,7 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Evidence(Tabular):
-    """The findings of some recordings for the whole register."""
+    """What some recordings show: one finding for each row of the register."""
 
     _width = 80
     findings: tuple[Finding, ...]
@@ -446,7 +462,7 @@ class Evidence(Tabular):
     def _clocks(self) -> list[str]:
         return [f"The service's and the recorder's clocks are {span(self.apart_s)} apart."] * bool(self.apart_s)
 
-    def _table(self) -> Table:
+    def _table(self) -> DisplayTable:
         kinds, rows = ("shown", "contradicted", "open"), list[tuple[str, ...]]()
         for finding in sorted(self.findings, key=lambda finding: (kinds.index(finding.result), not finding.shown)):
             lines = [f"{text} ({places[0]})" for text, _, places in finding.says]
@@ -482,13 +498,13 @@ _PATHS: Final = tuple(
 
 
 def _about(method: str, url: str) -> About | None:
-    """The operation of a call on any host, below any path; for any other POST, a webhook; otherwise None."""
+    """Recognises an operation by method and path, on any host and below any path; another POST counts as a webhook."""
     try:
         path = urlsplit(url).path.lstrip("/")
     except ValueError:
         path = ""
-    known = (about for called, pattern, about in _PATHS if called == method and pattern.fullmatch(path))
-    return next(known, (WEBHOOK, (), None) if method == "POST" else None)
+    matches = (about for called, pattern, about in _PATHS if called == method and pattern.fullmatch(path))
+    return next(matches, (WEBHOOK, (), None) if method == "POST" else None)
 
 
 def fit(*places: str | Path) -> Evidence:
@@ -510,7 +526,7 @@ def fit(*places: str | Path) -> Evidence:
         hint = "Calls are known by method and path, such as POST …/v1/charges, webhooks by the header of a signature."
         raise TrafficRefused(f"Nothing of this interface is in {', '.join(map(str, places))}.", hint=hint)
     traffic.sort(key=lambda call: call.at_s)
-    return Evidence(tuple(_findings(traffic)), len(traffic), room <= 0, _apart_s(traffic))
+    return Evidence(tuple(_findings(traffic)), len(traffic), room <= 0, _clock_gap_s(traffic))
 
 
 def _findings(traffic: Sequence[ObservedCall]) -> Iterable[Finding]:
@@ -519,10 +535,10 @@ def _findings(traffic: Sequence[ObservedCall]) -> Iterable[Finding]:
     shown_by_row: dict[str, dict[Value | Other, dict[str, list[str]]]] = defaultdict(dict)
     for row, shown, place in chain(singly, *together):
         if shown is not None:
-            value, what, most = shown if isinstance(shown, Part) else (shown, "", 0)
+            value, part, parts_needed = shown if isinstance(shown, Part) else (shown, "", 0)
             parts = shown_by_row[row].setdefault(value, {})
-            parts.setdefault(what, []).append(place)
-            if len(parts) == most:
+            parts.setdefault(part, []).append(place)
+            if len(parts) == parts_needed:
                 parts.setdefault("", [])
     for gap in REGISTER:
         row, value = gap.unless

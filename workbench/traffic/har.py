@@ -28,15 +28,15 @@ SUFFIX: Final = ".har"
 TRACE: Final = "_trace"
 """Our own field in a HAR's log; HAR wants an underscore before the name of such a field."""
 MOST_BYTES: Final = 4 * 2**20
-"""A reader skips a longer exchange: no payment is that long."""
+"""A reader skips an exchange of more bytes: no call of this interface is that long."""
 _SECRET_NAME = re.compile(r"secret|token|password|passwd|cookie|api.?key|^pin$|authorization|x.auth|jwt", re.IGNORECASE)
 # In _IN_QUERY, no character of a name can begin another name, so that even a long text is read only once.
 _NAMED = re.compile(rf"""(?i)("[^"\\]{{0,60}}?(?:{_SECRET_NAME.pattern})[^"\\]{{0,60}}"\s*:\s*")(?:[^"\\]|\\.)*""")
 _IN_QUERY = re.compile(r"""(?:^|[?&#])[^=&?#"\s]*=[^&#"\s]*""")
 _FORM = "application/x-www-form-urlencoded"
-_PASSED_ON = re.compile(r"//[^/?#]*@")
-"""A user's name and password before the host of a URL."""
-_TOKEN_TELLS = re.compile(r"(?i)^(basic|bearer)\s+(?:[sp]k_|at_)?")
+_USER_INFO = re.compile(r"//[^/?#]*@")
+"""Matches a user's name and password before the host of a URL."""
+_CREDENTIAL_START = re.compile(r"(?i)^(basic|bearer)\s+(?:[sp]k_|at_)?")
 _BOM = b"\xef\xbb\xbf"
 _UNKNOWN_URL = "http://webhook.invalid/{}"
 
@@ -55,22 +55,22 @@ class _Content(msgspec.Struct):
     media_type: str | None = msgspec.field(default=None, name="mimeType")
 
 
-class _Asked(msgspec.Struct):
+class _Request(msgspec.Struct):
     method: str
     url: str
     headers: list[_Pair] = []
     post: _Content | None = msgspec.field(default=None, name="postData")
 
 
-class _Answered(msgspec.Struct):
+class _Response(msgspec.Struct):
     status: int
     headers: list[_Pair] = []
     content: _Content | None = None
 
 
 class _Entry(msgspec.Struct):
-    request: _Asked
-    response: _Answered
+    request: _Request
+    response: _Response
     started: str = msgspec.field(default="", name="startedDateTime")
 
 
@@ -125,11 +125,11 @@ def recorded(file: Path, about: Callable[[str, str], About | None]) -> Iterator[
         # An entry of another form, such as of a call that was broken off, is skipped.
         with suppress(msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             entry = msgspec.json.decode(raw, type=_Entry)
-            asked, answered = entry.request, entry.response
-            if found := about(asked.method, asked.url):
-                request, response = _message(asked.headers, asked.post), _message(answered.headers, answered.content)
-                url, place = _hidden(_PASSED_ON.sub("//", asked.url)), f"{file.name} #{number}"
-                yield ObservedCall(place, url, request, answered.status, response, moment_s(entry.started), *found)
+            sent, received = entry.request, entry.response
+            if operation := about(sent.method, sent.url):
+                request, response = _message(sent.headers, sent.post), _message(received.headers, received.content)
+                url, place = _hidden(_USER_INFO.sub("//", sent.url)), f"{file.name} #{number}"
+                yield ObservedCall(place, url, request, received.status, response, moment_s(entry.started), *operation)
 
 
 def _message(headers: Iterable[_Pair], content: _Content | None) -> ObservedMessage:
@@ -159,7 +159,7 @@ def _hidden(text: str) -> str:
 
 
 def _without_secret(field: str) -> str:
-    """A field of a form or query; hides the value if the name, decoded as a server does, is a secret's name."""
+    """A field `name=value` of a form or query; hides the value if the name, once decoded, is a secret's name."""
     name, equals, _ = field.partition("=")
     is_secret = equals and _SECRET_NAME.search(unquote_plus(name.lstrip("?&#")))
     return f"{name}={MARK}" if is_secret else field
@@ -170,8 +170,8 @@ def _headers(pairs: Iterable[_Pair]) -> dict[str, str]:
     masked = {pair.name.lower(): mask_numbers(mask_secrets(pair.value or "")) for pair in pairs}
     for name, value in masked.items():
         if _SECRET_NAME.search(name):
-            kept = _TOKEN_TELLS.match(value)
-            masked[name] = f"{kept[0] if kept else ''}{MARK}"
+            scheme = _CREDENTIAL_START.match(value)
+            masked[name] = f"{scheme[0] if scheme else ''}{MARK}"
     return masked
 
 
@@ -194,10 +194,10 @@ def moment_s(text: str) -> Decimal:
 # Written
 
 
-def write(file: Path, rows: Iterable[Mapping[str, Any]], base_url: str) -> None:
+def write_har(file: Path, rows: Iterable[Mapping[str, Any]], base_url: str) -> None:
     """Writes the calls and webhooks of a trace's rows as a HAR file. Raises TrafficRefused: it cannot be written.
 
-    The field `TRACE`, which other tools skip, has all rows as they are: HAR has no place for a screen or an entry,
+    The field `TRACE`, which other tools skip, has all rows as they are: HAR has no form for screens and ledger entries,
     which also show what a run relied on.
     """
     rows = list(rows)
@@ -217,13 +217,13 @@ def _entry(row: Mapping[str, Any], base_url: str) -> dict[str, Any]:
         call = call_of(row)
         method, _, target = call.target.partition(" ")
         url, status = base_url + target, call.response.status
-        sent = _half(call.request.headers, "postData", call.request.body)
-        back = _half(call.response.headers, "content", call.response.body)
+        sent = _message_part(call.request.headers, "postData", call.request.body)
+        back = _message_part(call.response.headers, "content", call.response.body)
     else:
         webhook, code = webhook_of(row), row["result"][:3]
         method, url, status = "POST", _UNKNOWN_URL.format(webhook.endpoint), int(code) if code.isdigit() else 0
-        sent = _half(webhook.headers, "postData", webhook.body)
-        back = _half({}, "content", webhook.answer or "")
+        sent = _message_part(webhook.headers, "postData", webhook.body)
+        back = _message_part({}, "content", webhook.answer or "")
     return {
         "startedDateTime": row["at"], "time": 0, "cache": {}, "timings": {"send": 0, "wait": 0, "receive": 0},
         "request": {"method": method, "url": url, "queryString": [], **sent},
@@ -231,9 +231,9 @@ def _entry(row: Mapping[str, Any], base_url: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _half(headers: Mapping[str, str], name: str, body: str) -> dict[str, Any]:
-    kind = {key.lower(): value for key, value in headers.items()}.get("content-type", "")
-    content = {"mimeType": kind, "text": body, **({"size": len(body.encode())} if name == "content" else {})}
+def _message_part(headers: Mapping[str, str], name: str, body: str) -> dict[str, Any]:
+    media_type = {key.lower(): value for key, value in headers.items()}.get("content-type", "")
+    content = {"mimeType": media_type, "text": body, **({"size": len(body.encode())} if name == "content" else {})}
     listed = [{"name": key, "value": value} for key, value in headers.items()]
     common = {"httpVersion": "HTTP/1.1", "cookies": [], "headers": listed, "headersSize": -1, "bodySize": -1}
     return {**common, name: content} if body or name == "content" else common

@@ -25,7 +25,17 @@ from workbench.merchant.calls import checked_text
 from workbench.session import SandboxControl, receipt
 from workbench.text import svg
 from workbench.text.diagram import MASK_NOTE, MOST_ROWS, TIME, SequenceDiagram, clock_of, short, utc_of
-from workbench.text.render import Column, Saved, Table, Tabular, bundle, indented, is_live, preformatted, table
+from workbench.text.render import (
+    DisplayColumn,
+    DisplayTable,
+    Saved,
+    Tabular,
+    bundle,
+    indented,
+    is_live,
+    preformatted,
+    table,
+)
 from workbench.text.snippets import Snippet, snippet_of
 from workbench.traffic import har
 from workbench.visible import visible
@@ -37,7 +47,7 @@ _FOLLOWS: Final = "<p>This is a record. <code>bench.console()</code> shows payme
 _NOTHING: Final = "No payment was made yet."
 _LISTED: Final = 10
 """The most payments that a saved console lists."""
-_LIST: Final = (TIME, Column("amount", numeric=True), "description", "status", "customer", "payment")
+_LIST: Final = (TIME, DisplayColumn("amount", numeric=True), "description", "status", "customer", "payment")
 _CODES: Final = {re.compile(re.sub(r"{\w+}", "[^:]+", kind.name)): kind.code for kind in CHART}
 _BODY_OF: Final[Mapping[str, Callable[[dict[str, Any]], str]]] = {
     wire.CALL: lambda row: wire.call_of(row).response.body, wire.WEBHOOK: lambda row: wire.webhook_of(row).body,
@@ -51,7 +61,7 @@ def rows_of(reported: Iterable[wire.TraceRow]) -> Rows:
 
 
 class PagedRows(Sequence["dict[str, Any]"]):
-    """The rows of a sandbox's trace up to now; keeps the latest rows, and reads others page by page when needed.
+    """The rows of a sandbox's trace up to now: the latest in memory, the others requested page by page when needed.
 
     `ask` requests a page by the fields of `wire.TraceQuery`; `filters` has values of `kind` and `payment`. Rows with a
     `seq` above `until` are left out.
@@ -68,32 +78,32 @@ class PagedRows(Sequence["dict[str, Any]"]):
             newer, more = newer + len(page.data) - len(self.latest), page.has_more
         self.total = (page.total or 0) - newer
         self._number, self._page = -1, Rows()
-        """The number and the rows of the page that was read last; -1 and no rows at first."""
+        """The number and the rows of the last requested page; -1 and no rows before the first."""
 
     def __len__(self) -> int:
         return self.total
 
     @overload
-    def __getitem__(self, place: int) -> dict[str, Any]: ...
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
     @overload
-    def __getitem__(self, place: slice) -> Rows: ...
-    def __getitem__(self, place: int | slice) -> dict[str, Any] | Rows:
+    def __getitem__(self, index: slice) -> Rows: ...
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | Rows:
         """The row at an index, or the rows of a slice. Raises NotFound: a reset has deleted the rows."""
-        if isinstance(place, slice):
-            return [self[at] for at in range(*place.indices(self.total))]
-        place = range(self.total)[place]
+        if isinstance(index, slice):
+            return [self[offset] for offset in range(*index.indices(self.total))]
+        index = range(self.total)[index]
         older = self.total - len(self.latest)
-        if place >= older:
-            return self.latest[place - older]
-        number, at = divmod(place, PAGE)
+        if index >= older:
+            return self.latest[index - older]
+        number, offset = divmod(index, PAGE)
         if number != self._number:
             follows = number == self._number + 1 and self._page
             start = {"since": str(self._page[-1]["seq"])} if follows else {"skip": str(number * PAGE)}
-            found = rows_of(self.ask(limit=str(PAGE), **self.filters, **start).data)
-            if not found or found[0]["seq"] >= self.latest[0]["seq"]:
+            rows = rows_of(self.ask(limit=str(PAGE), **self.filters, **start).data)
+            if not rows or rows[0]["seq"] >= self.latest[0]["seq"]:
                 raise NotFound("These rows are gone: the sandbox was reset since. Ask for the trace again.")
-            self._number, self._page = number, found
-        return self._page[at]
+            self._number, self._page = number, rows
+        return self._page[offset]
 
 
 AnyRows: TypeAlias = Rows | PagedRows
@@ -184,8 +194,8 @@ _T: Final = (
 class TAccounts:
     """T-accounts made from rows of postings (`account`, `code`, `side`, `amount_minor`, `currency`, `number`).
 
-    Beside each amount is the number of its entry, in the format `entry`. A title and `notes` come before the accounts,
-    and the sums of both sides after them.
+    Beside each amount is the number of its ledger entry, in the format `entry`. A title and `notes` come before the
+    accounts, and the sums of both sides after them.
     """
 
     def __init__(
@@ -206,32 +216,32 @@ class TAccounts:
         sums: dict[str, list[int]] = {}
         for account in self._accounts:
             sides = sums.setdefault(account.currency, [0, 0])
-            for place, side in enumerate((account.debits, account.credits)):
-                sides[place] += sum(posting.money.amount_minor for posting in side)
+            for column, side in enumerate((account.debits, account.credits)):
+                sides[column] += sum(posting.money.amount_minor for posting in side)
         totals = ([money_text(side, currency) for side in sides] for currency, sides in sums.items())
         return "; ".join(f"Debits {debits} = credits {credits_}" for debits, credits_ in totals)
 
     @property
     def html(self) -> str:
         """The accounts as HTML tables in the form of a T."""
-        made = f"{_T}<p><strong>{escape(self._title)}</strong></p>" if self._title else _T
-        made += f"<div>{'<br>'.join(map(escape, self._notes))}</div>" if self._notes else ""
+        html = f"{_T}<p><strong>{escape(self._title)}</strong></p>" if self._title else _T
+        html += f"<div>{'<br>'.join(map(escape, self._notes))}</div>" if self._notes else ""
         for account in self._accounts:
             *lines, total = (f"<tr><td>{debit}</td><td>{credit}</td></tr>" for debit, credit in _lines_of(account))
-            made += (
+            html += (
                 '<table style="display:inline-table;margin:0 1.5em 1em 0;vertical-align:top" class="wb-t">'
                 f'<caption style="white-space:nowrap">{escape(_title_of(account))}</caption>'
                 '<thead><tr><th scope="col">Debit</th><th scope="col">Credit</th></tr></thead>'
                 f"<tbody>{''.join(lines)}</tbody><tfoot>{total}</tfoot></table>"
             )
-        return f"{made}<p>{self._sums}</p>" if self._sums else made
+        return f"{html}<p>{self._sums}</p>" if self._sums else html
 
     def __repr__(self) -> str:
-        made, rule = ["\n".join(filter(None, (self._title, *self._notes)))], "─" * _HALF
+        parts, rule = ["\n".join(filter(None, (self._title, *self._notes)))], "─" * _HALF
         for account in self._accounts:
             *lines, total = (f"{debit:>{_HALF}} │{credit:>{_HALF}}".rstrip() for debit, credit in _lines_of(account))
-            made.append("\n".join([_title_of(account), f"{rule}─┬{rule}", *lines, f"{rule}─┼{rule}", total]))
-        return "\n\n".join(filter(None, (*made, self._sums)))
+            parts.append("\n".join([_title_of(account), f"{rule}─┬{rule}", *lines, f"{rule}─┼{rule}", total]))
+        return "\n\n".join(filter(None, (*parts, self._sums)))
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return bundle(repr(self), self.html)
@@ -261,13 +271,13 @@ class Exchanges(Sequence[Exchange]):
         return len(self._rows)
 
     @overload
-    def __getitem__(self, place: int) -> Exchange: ...
+    def __getitem__(self, index: int) -> Exchange: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Exchange]: ...
-    def __getitem__(self, place: int | slice) -> Exchange | list[Exchange]:
-        if isinstance(place, slice):
-            return [Exchange(row, self._base_url) for row in self._rows[place]]
-        return Exchange(self._rows[place], self._base_url)
+    def __getitem__(self, index: slice) -> list[Exchange]: ...
+    def __getitem__(self, index: int | slice) -> Exchange | list[Exchange]:
+        if isinstance(index, slice):
+            return [Exchange(row, self._base_url) for row in self._rows[index]]
+        return Exchange(self._rows[index], self._base_url)
 
     def __repr__(self) -> str:
         return repr([*self])
@@ -275,13 +285,13 @@ class Exchanges(Sequence[Exchange]):
 
 def saved_console(control: SandboxControl) -> Saved:
     """A record of the console: the latest payments, and the trace of the newest one."""
-    found = control.payments(limit=str(_LISTED)).data
-    if not found:
+    payments = control.payments(limit=str(_LISTED)).data
+    if not payments:
         return Saved(_NOTHING, f"<p>{_NOTHING}</p>")
-    listed = table("Payments, the newest first", _LIST, map(_listed, found))
-    shown = Trace(PagedRows(control.trace_page, {"payment": found[0].id})).saved
-    title = f"The newest: {_listed(found[0])[-1]}"
-    return Saved(f"{listed}\n\n{title}\n{shown.text}", f"{listed.html()}<p>{title}</p>{shown.html}")
+    listing = table("Payments, the newest first", _LIST, map(_listed, payments))
+    shown = Trace(PagedRows(control.trace_page, {"payment": payments[0].id})).saved
+    title = f"The newest: {_listed(payments[0])[-1]}"
+    return Saved(f"{listing}\n\n{title}\n{shown.text}", f"{listing.html()}<p>{title}</p>{shown.html}")
 
 
 def _listed(payment: Payment) -> tuple[str, ...]:
@@ -339,37 +349,37 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
     def saved(self) -> Saved:
         """A record of the latest rows: the sequence, the ledger, the phone's last screen, and the table."""
         latest, steps = [*self._rows[-MOST_ROWS:]], self._table()
-        texts, came = [str(steps)], ""
+        texts, sections = [str(steps)], ""
         if entries := [row for row in latest if row["kind"] == wire.ENTRY]:
             accounts = _accounts_of(entries)
             texts.append(repr(accounts))
-            came += f"<section>{accounts.html}</section>"
+            sections += f"<section>{accounts.html}</section>"
         if screens := [row for row in latest if row["kind"] == wire.SCREEN]:
             at, screen = screens[-1]["at"], wire.screen_of(screens[-1])
             number, lines = visible(screen.phone), [visible(line) for line in screen.words.split("\n")]
             status = f"{clock_of(at)[11:]} in Lusaka"
             shown = receipt(number, lines[0], number, lines, status, hover=utc_of(at))
             texts.append(shown.text)
-            came += f"<section><p>The phone</p>{shown.html}</section>"
+            sections += f"<section><p>The phone</p>{shown.html}</section>"
         listed = f"<details><summary>The rows as a table</summary>{steps.html()}</details>"
-        drawn = f'{_STYLE}{self.sequence.html}<div class="came">{came}</div>{listed}'
+        drawn = f'{_STYLE}{self.sequence.html}<div class="came">{sections}</div>{listed}'
         return Saved("\n\n".join(texts), f'<div class="wb-saved">{drawn}</div>')
 
     def save(self, file: str | Path) -> None:
-        """Write the calls and webhooks as HAR 1.2 with secrets masked, for browser tools, `fit` and `check-live`.
+        """Writes the calls and webhooks as HAR 1.2 with secrets masked, for browser tools, `fit` and `check-live`.
 
         Raises TrafficRefused: the file cannot be written.
         """
-        har.write(Path(file), self._rows, self._base_url or "http://sandbox")
+        har.write_har(Path(file), self._rows, self._base_url or "http://sandbox")
 
     @overload
-    def __getitem__(self, place: int) -> dict[str, Any]: ...
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
     @overload
-    def __getitem__(self, place: slice) -> "Trace": ...
-    def __getitem__(self, place: int | slice) -> "dict[str, Any] | Trace":
-        if isinstance(place, int):
-            return self._rows[place]
-        return self._with(self._rows[place])
+    def __getitem__(self, index: slice) -> "Trace": ...
+    def __getitem__(self, index: int | slice) -> "dict[str, Any] | Trace":
+        if isinstance(index, int):
+            return self._rows[index]
+        return self._with(self._rows[index])
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self._rows)
@@ -380,7 +390,7 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
     def _with(self, rows: AnyRows) -> "Trace":
         return Trace(rows, self._base_url)
 
-    def _table(self) -> Table:
+    def _table(self) -> DisplayTable:
         rows = self._rows[-PAGE:]
         note = f"the last {PAGE} of {len(self):,} rows, " if len(rows) < len(self) else ""
         return table(f"Trace, in order, {note}{MASK_NOTE}", _COLUMNS, map(_cells, rows))
@@ -395,10 +405,10 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _chosen(rows: AnyRows, name: str, value: str) -> AnyRows:
-    """The rows with the kinds (separated by commas) or the payment in `value`; `name` is `kind` or `payment`.
+    """The rows of some kinds (`name` is `kind`, `value` has commas between them), or of a payment (`payment`, its id).
 
-    Filters the rows in memory if these are all rows, if `value` is empty, or if `name` was filtered before; otherwise
-    requests the filtered rows from the sandbox.
+    Requests the chosen rows from the sandbox, unless `rows` has all rows in memory, was filtered by `name` before, or
+    `value` is empty: then chooses among `rows`.
     """
     if isinstance(rows, PagedRows) and len(rows) > len(rows.latest) and value and name not in rows.filters:
         return PagedRows(rows.ask, {**rows.filters, name: value}, rows.latest[-1]["seq"])
@@ -417,14 +427,14 @@ def _filtered(rows: AnyRows, name: str, value: str) -> Rows:
 
 
 def _accounts_of(entries: Rows) -> TAccounts:
-    """The T-accounts of these entries, below the entries' names."""
+    """The T-accounts of the trace's ledger entries, below the entries' names."""
     postings = [
         {
-            "account": account, "side": side, "amount_minor": minor, "currency": currency, "number": place,
+            "account": account, "side": side, "amount_minor": minor, "currency": currency, "number": number,
             "code": next((code for name, code in _CODES.items() if name.fullmatch(account)), 0),
         }
-        for place, row in enumerate(entries, start=1)
+        for number, row in enumerate(entries, start=1)
         for side, account, minor, currency in wire.entry_of(row).postings
     ]  # fmt: skip
-    named = "; ".join(f"({place}) {row['what']}" for place, row in enumerate(entries, start=1))
+    named = "; ".join(f"({number}) {row['what']}" for number, row in enumerate(entries, start=1))
     return TAccounts(postings, "Ledger", [named], entry="({})")

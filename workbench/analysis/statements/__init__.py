@@ -3,19 +3,19 @@
 >>> read_statement("statements/mtn.csv").rows  # doctest: +SKIP
 """
 
-from workbench.analysis.statements.checking import Check, checked
+from workbench.analysis.statements.checking import LayoutCheck, checked
 from workbench.analysis.statements.draft import Draft, draft_layout
 from workbench.analysis.statements.layouts import LAYOUTS, Layout, Preamble
-from workbench.analysis.statements.own_ledger import Ledger, ledger_columns, read_ledger
+from workbench.analysis.statements.own_ledger import OwnLedger, ledger_columns, read_ledger
 from workbench.analysis.statements.statement import Statement, read_statement
 from workbench.analysis.statements.writing import StatementWriter, statement_writer, write_statement
 
 __all__ = [
     "LAYOUTS",
-    "Check",
     "Draft",
     "Layout",
-    "Ledger",
+    "LayoutCheck",
+    "OwnLedger",
     "Preamble",
     "Statement",
     "StatementWriter",

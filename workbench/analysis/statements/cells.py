@@ -54,15 +54,15 @@ class Wrong(str):
 Whole = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Quick = Mapping[str, Callable[[pa.Array], tuple[pa.Array, Mask]]]
-"""Kind of column (`text` or `number`) → fast reader.
+"""Kind of column (`text` or `number`) → fast reader of its distinct cells.
 
-The reader returns one value per text, and a mask of the texts that it could read; ignore the other values.
+The reader returns a value for each cell, and a mask of the cells that it could read; the other values mean nothing.
 """
 _SAMPLE_ROWS: Final = 1 << 13
 _MANY_DIFFERENT: Final = 0.998
 
 
-class Column:
+class CellColumn:
     """A column of a file: its distinct cells, and for each row the index of its cell among them.
 
     If hardly any cell repeats, the column holds the cells of all rows in order instead.
@@ -73,14 +73,14 @@ class Column:
             with suppress(UnicodeEncodeError):  # half of a pair that UTF-16 has
                 different = pa.array(different, pa.string())
         self.different: Any = different
-        """An Arrow array of texts or moments, in which a null is an empty cell and a cell may be there twice; or a list
-        of other cells."""
+        """The distinct cells, of which some may repeat: an Arrow array of texts or moments with null for an empty cell,
+        or a list of other cells."""
         self.codes: NDArray[np.intp] = codes
         self._is_number = is_number
-        """True if the texts are exact numbers, and the cells are decimals."""
+        """True if the texts of `different` stand for exact numbers, so that the cells are decimals."""
 
     @classmethod
-    def of(cls, values: pa.Array | pa.ChunkedArray, *, is_number: bool = False) -> "Column":
+    def from_arrow(cls, values: pa.Array | pa.ChunkedArray, *, is_number: bool = False) -> "CellColumn":
         """Makes a column of an Arrow array of texts, of moments or, if `is_number`, of exact numbers as texts."""
         whole = in_one_piece(values)
         if pa.types.is_dictionary(whole.type):
@@ -94,11 +94,11 @@ class Column:
         return cls(coded.dictionary, coded.indices.to_numpy(), is_number=is_number)
 
     @classmethod
-    def of_cells(cls, cells: Iterable[Cell]) -> "Column":
+    def from_cells(cls, cells: Iterable[Cell]) -> "CellColumn":
         """Makes a column of these cells, one for each row."""
-        seen: dict[Cell, int] = {}
-        codes = np.fromiter((seen.setdefault(cell, len(seen)) for cell in cells), np.int32)
-        return cls([*seen], codes)
+        known: dict[Cell, int] = {}
+        codes = np.fromiter((known.setdefault(cell, len(known)) for cell in cells), np.int32)
+        return cls([*known], codes)
 
     def cells(self, places: Sequence[int] | NDArray[Any] | None = None) -> list[Cell]:
         """The distinct cells; with `places`, only those at these indices."""
@@ -126,18 +126,21 @@ class Column:
         return self.different if self.kind == "text" else None
 
     def where(self, holds: Callable[[Cell], bool], like: str = "") -> Mask:
-        """A mask of the rows for whose cell `holds` returns True; in a text, the pattern `like` must be found first."""
-        may = np.ones(len(self.different), bool)
+        """A mask of the rows for whose cell `holds` returns True.
+
+        If `like` is given, texts that do not match this regular expression are False without a call.
+        """
+        is_held = np.ones(len(self.different), bool)
         if like and self.texts is not None:
-            may = matched(self.texts, like)
-        places = np.flatnonzero(may)
-        may[places] = [holds(cell) for cell in self.cells(places)]
-        return may[self.codes]
+            is_held = matched(self.texts, like)
+        places = np.flatnonzero(is_held)
+        is_held[places] = [holds(cell) for cell in self.cells(places)]
+        return is_held[self.codes]
 
     def where_blank(self) -> Mask:
         """A mask of the rows whose cell is blank."""
         if self.texts is None:
-            return self.where(lambda cell: not text_of(cell).strip())
+            return self.where(lambda cell: isinstance(cell, str) and not cell.strip())
         is_blank = pc.equal(pc.utf8_trim_whitespace(self.texts), "").fill_null(fill_value=True)
         return mask_of(is_blank)[self.codes]
 
@@ -147,18 +150,18 @@ class Column:
             return self.where(lambda other: other == cell)
         return mask_of(pc.equal(self.texts, cell).fill_null(cell == ""))[self.codes]
 
-    def replaced(self, where: Mask, other: "Column") -> "Column":
-        """The column with the cells of `other`, one for each row of the mask `where`, in these rows."""
+    def replaced(self, where: Mask, other: "CellColumn") -> "CellColumn":
+        """A column in which the rows of the mask `where` have the cells of `other`, which has one row for each."""
         codes = self.codes.astype(np.int64)
         codes[where] = len(self.different) + other.codes
         if self.kind == other.kind == "text":
-            return Column(pa.concat_arrays([self.different, other.different]), codes)
-        both = Column.of_cells([*self.cells(), *other.cells()])
-        return Column(both.different, both.codes[codes])
+            return CellColumn(pa.concat_arrays([self.different, other.different]), codes)
+        both = CellColumn.from_cells([*self.cells(), *other.cells()])
+        return CellColumn(both.different, both.codes[codes])
 
-    def only(self, rows: NDArray[Any]) -> "Column":
+    def only(self, rows: NDArray[Any]) -> "CellColumn":
         """The column with only these rows, given as a mask or as indices."""
-        return Column(self.different, self.codes[rows], is_number=self._is_number)
+        return CellColumn(self.different, self.codes[rows], is_number=self._is_number)
 
     def coded(self) -> Whole:
         """An integer from 0 for each row; rows with equal cells have equal integers."""
@@ -167,11 +170,11 @@ class Column:
         places: Whole = self.different.dictionary_encode(null_encoding="encode").indices.to_numpy().astype(np.int64)
         return places[self.codes]
 
-    def thinned(self) -> "Column":
+    def thinned(self) -> "CellColumn":
         """The column without distinct cells that no row uses."""
         used, codes = np.unique(self.codes, return_inverse=True)
-        left = self.cells(used) if self.kind == "mixed" else self.different.take(pa.array(used))
-        return Column(left, codes, is_number=self._is_number)
+        different = self.cells(used) if self.kind == "mixed" else self.different.take(pa.array(used))
+        return CellColumn(different, codes, is_number=self._is_number)
 
     def read(
         self, read: Callable[[Any], Any], kind: pa.DataType, quick: Quick = MappingProxyType({})
@@ -180,16 +183,16 @@ class Column:
 
         Each distinct cell is read once: plain texts and numbers by `quick`, all others by `read`.
         """
-        way, is_slow = quick.get(self.kind), np.ones(len(self.different), bool)
-        if way:
-            made, is_done = way(self.different)
-            is_slow = ~is_done
+        read_quickly, is_slow = quick.get(self.kind), np.ones(len(self.different), bool)
+        if read_quickly:
+            plain, is_plain = read_quickly(self.different)
+            is_slow = ~is_plain
         slow = np.flatnonzero(is_slow)
-        found = [read(cell) for cell in self.cells(slow)] if len(slow) else []
-        wrong = {place: why for place, why in zip(slow.tolist(), found, strict=True) if type(why) is Wrong}
-        values = pa.array([None if type(value) is Wrong else value for value in found], kind)
-        if way:
-            values = pc.replace_with_mask(made.cast(kind), pa.array(is_slow), values)
+        results = [read(cell) for cell in self.cells(slow)] if len(slow) else []
+        wrong = {place: why for place, why in zip(slow.tolist(), results, strict=True) if type(why) is Wrong}
+        values = pa.array([None if type(result) is Wrong else result for result in results], kind)
+        if read_quickly:
+            values = pc.replace_with_mask(plain.cast(kind), pa.array(is_slow), values)
         rows = np.flatnonzero(np.isin(self.codes, [*wrong])) if wrong else slow[:0]
         bad = [(row, wrong[code]) for row, code in zip(rows.tolist(), self.codes[rows].tolist(), strict=True)]
         return spread(values, self.codes), bad
@@ -200,10 +203,10 @@ Line = tuple[int, list[Cell]]
 
 
 class CellRows(NamedTuple):
-    """One way to split a file into cells."""
+    """A file as split into cells: a sheet of a workbook, or a CSV file read with one encoding and delimiter."""
 
     says: str
-    """The name of this part or version of the file in messages, such as `sheet 'October'`."""
+    """Names the sheet, or the encoding and delimiter, in messages: `sheet 'October'`."""
     kind: str
     """The kind of file, one of `layouts.KINDS`."""
     delimiter: str | None
@@ -215,27 +218,28 @@ class CellRows(NamedTuple):
     name: str = ""
     """The file's name."""
     columns: Callable[[int, int], "Body | None"] | None = None
-    """Returns the lines after a line number as columns, all at once, given that number and the number of columns.
+    """A function of a line number and a number of columns: returns the lines after that line, split into columns.
 
     `columns`, or its result, is None if the lines must be read one by one.
     """
 
     def body(self, after: int, width: int) -> "Body":
         """The lines after line `after` as `width` columns."""
-        if self.columns and (made := self.columns(after, width)):
-            return made
+        if self.columns and (body := self.columns(after, width)):
+            return body
         numbers = array("q")
         odd: dict[int, list[Cell]] = {}
-        seen: list[dict[Cell, int]] = [{} for _ in range(width)]
+        different: list[dict[Cell, int]] = [{} for _ in range(width)]
         codes = [array("i") for _ in range(width)]
         for place, (number, cells) in enumerate(line for line in self.lines() if line[0] > after):
             numbers.append(number)
             if is_odd(cells, width):
                 odd[place] = cells
             padded = [*cells[:width], *[""] * (width - len(cells))] if len(cells) != width else cells
-            for known, into, cell in zip(seen, codes, padded, strict=True):
+            for known, into, cell in zip(different, codes, padded, strict=True):
                 into.append(known.setdefault(cell, len(known)))
-        columns = [Column([*known], np.array(into, np.int32)) for known, into in zip(seen, codes, strict=True)]
+        pairs = zip(different, codes, strict=True)
+        columns = [CellColumn([*known], np.array(into, np.int32)) for known, into in pairs]
         return Body(np.array(numbers, np.int64), columns, odd)
 
 
@@ -244,7 +248,7 @@ class Body(NamedTuple):
 
     lines: Whole
     """The line number of each row."""
-    columns: list[Column]
+    columns: list[CellColumn]
     odd: dict[int, list[Cell]]
     """Index of a row → all its cells, for rows with more or fewer cells than the header."""
 
@@ -290,7 +294,7 @@ def all_hold(masks: Iterable[Mask]) -> Mask:
 
 
 def matched(texts: pa.Array, pattern: str) -> Mask:
-    """A mask of the texts in which a pattern is found."""
+    """A mask of the texts in which a regular expression matches anywhere."""
     return mask_of(pc.match_substring_regex(texts, pattern))
 
 
@@ -299,7 +303,7 @@ def mask_of(holds: pa.Array | pa.ChunkedArray) -> Mask:
     return np.asarray(holds.fill_null(fill_value=False), bool)
 
 
-def codes_of(columns: Sequence[Column]) -> Whole:
+def codes_of(columns: Sequence[CellColumn]) -> Whole:
     """An integer for each row; rows with equal cells in all these columns have equal integers."""
     codes, *others = [column.coded() for column in columns]
     for other in others:
@@ -309,11 +313,11 @@ def codes_of(columns: Sequence[Column]) -> Whole:
 
 def _numbered(values: Whole) -> Whole:
     """A number from 0 for each value, in the order in which different values occur first."""
-    made: Whole = pa.array(values).dictionary_encode().indices.to_numpy().astype(np.int64)
-    return made
+    numbers: Whole = pa.array(values).dictionary_encode().indices.to_numpy().astype(np.int64)
+    return numbers
 
 
-def distinct_rows(columns: Sequence[Column]) -> tuple[list[tuple[Cell, ...]], NDArray[Any]]:
+def distinct_rows(columns: Sequence[CellColumn]) -> tuple[list[tuple[Cell, ...]], NDArray[Any]]:
     """The distinct rows of these columns, and for each row its index among them."""
     codes = _numbered(codes_of(columns))
     first = np.empty(codes.max(initial=-1) + 1, np.int64)
@@ -322,7 +326,7 @@ def distinct_rows(columns: Sequence[Column]) -> tuple[list[tuple[Cell, ...]], ND
     return [*zip(*(column.cells(column.codes[first]) for column in columns), strict=True)], codes
 
 
-def refused(name: str, why: str, *, hint: str = "", **facts: object) -> StatementRefused:
+def file_refusal(name: str, why: str, *, hint: str = "", **facts: object) -> StatementRefused:
     """Makes the exception that refuses the file `name`; its message is the name and `why`.
 
     `hint` tells a person what to do; `facts` are values for programs.
@@ -339,14 +343,14 @@ def number_in(text: str) -> Cell:
 
 
 def error_in(cell: Cell) -> Wrong | None:
-    """Words for a cell with a spreadsheet error, such as `#DIV/0!`; None for any other cell."""
+    """The reason why a cell with a spreadsheet error, such as `#DIV/0!`, has no value; None for any other cell."""
     if type(cell) is not str or "#" not in cell:
         return None
     text = cell.strip()
     return Wrong(f"holds the spreadsheet's error {text}") if text in _ERRORS else None
 
 
-def shown(cell: Cell) -> str:
+def quoted(cell: Cell) -> str:
     """The first characters of a cell in quotes, for a message."""
     return repr(shortened(text_of(cell), _SHOWN, counts_mark=False))
 
@@ -358,7 +362,7 @@ def text_of(cell: Cell) -> str:
     return cell if isinstance(cell, str) else cell.isoformat(sep=" ")
 
 
-class Amount(NamedTuple):
+class AmountCell(NamedTuple):
     """An amount as written: its minor units without a sign, and the style, which shows whether it is below zero."""
 
     minor: int
@@ -410,44 +414,44 @@ class Amounts:
 
     def read(self, cell: Cell) -> int | Wrong | None:
         """The exact minor units, negative for a debit; None for an empty cell, Wrong for any other text."""
-        found = self.styled(cell)
-        return found.signed if isinstance(found, Amount) else found
+        amount = self.styled(cell)
+        return amount.signed if isinstance(amount, AmountCell) else amount
 
-    def styled(self, cell: Cell) -> Amount | Wrong | None:
+    def styled(self, cell: Cell) -> AmountCell | Wrong | None:
         """The amount with its style; None for an empty cell, Wrong for any other text."""
         if isinstance(cell, Decimal):
             whole = self._whole(cell)
-            return whole if isinstance(whole, Wrong) else Amount(abs(whole), "minus" if whole < 0 else "plain")
+            return whole if isinstance(whole, Wrong) else AmountCell(abs(whole), "minus" if whole < 0 else "plain")
         text = cell.strip() if isinstance(cell, str) else str(cell)
         if not text or text in _NOTHING:
             return None
-        found, style = self._regex.fullmatch(text), ""
-        if found is None:
+        match, style = self._regex.fullmatch(text), ""
+        if match is None:
             digits, style = self._digits_and_style(text)
-            if not (digits and style) or not (found := self._regex.fullmatch(digits)):
+            if not (digits and style) or not (match := self._regex.fullmatch(digits)):
                 return self._why_not(text, digits, style)
-        sign, grouped, part = found.groups("")
+        sign, grouped, part = match.groups("")
         digits = "".join(filter(str.isdecimal, grouped))
         if len(digits.lstrip("0")) > self._most_digits:
-            return Wrong(f"{shown(text)} has more than {self._most_digits} digits before the point")
+            return Wrong(f"{quoted(text)} has more than {self._most_digits} digits before the point")
         # Three digits behind a mark may be thousands: they are decimals only where the currency has three.
         is_too_fine = len(part) > max(self._decimals, _USUAL_DECIMALS) or part[self._decimals :].strip("0")
         if is_too_fine or (self._is_minor and self._decimal in text):
             return self._too_fine(text)
         minor = int(digits + part[: self._decimals].ljust(self._decimals, "0"))
-        return Amount(minor, style or ("minus" if sign == "-" else "plain"))
+        return AmountCell(minor, style or ("minus" if sign == "-" else "plain"))
 
     def quick(self, read: Callable[[Cell], Any]) -> Quick:
         """Fast readers of plain amounts: texts in the format of the layout, and exact numbers.
 
-        `read`, the slow reader, determines the signs by its results for 1 and -1. The fast readers leave amounts with a
-        refused sign unread.
+        They give amounts the signs that the slow reader `read` gives the texts `1` and `-1`. If `read` refuses one of
+        these, they leave all amounts with its sign to `read`.
         """
-        one = 10**self._decimals
-        above, below = ({one: 1, -one: -1}.get(read(text), 0) for text in ("1", "-1"))
+        major = 10**self._decimals
+        above, below = ({major: 1, -major: -1}.get(read(text), 0) for text in ("1", "-1"))
         zeros = rf"(\.[0-9]{{{self._decimals}}})0+$" if self._decimals else r"()\.0+$"
 
-        def several(point: str, thousands: str, texts: pa.Array) -> tuple[pa.Array, Mask]:
+        def read_plain(point: str, thousands: str, texts: pa.Array) -> tuple[pa.Array, Mask]:
             part = rf"(?:{re.escape(point)}[0-9]{{1,{self._decimals}}})?" if self._decimals else ""
             most = (self._most_digits - 1) // 3
             grouped = rf"|[0-9]{{1,3}}(?:{re.escape(thousands)}[0-9]{{3}}){{1,{most - 1}}}" if thousands else ""
@@ -464,16 +468,16 @@ class Amounts:
             return pa.array(np.abs(minor) * sign), is_plain & (minor != 0) & (sign != 0)
 
         return {
-            "text": partial(several, self._decimal, self._thousands),
-            "number": lambda numbers: several(".", "", pc.replace_substring_regex(numbers, zeros, r"\1")),
+            "text": partial(read_plain, self._decimal, self._thousands),
+            "number": lambda numbers: read_plain(".", "", pc.replace_substring_regex(numbers, zeros, r"\1")),
         }
 
     def _digits_and_style(self, text: str) -> tuple[str, str]:
-        """The digits and the style of an amount; the style is empty if the sign is unclear, both for other text."""
+        """The digits and the style of an amount: an empty style if the sign is unclear, both empty for other text."""
         if len(text) > _LONGEST_AMOUNT:
             return "", ""
-        found = _PART.finditer(text.replace("\u2212", "-"))
-        parts = [(part.lastgroup, part[part.lastgroup]) for part in found if part.lastgroup]
+        matches = _PART.finditer(text.replace("\u2212", "-"))
+        parts = [(match.lastgroup, match[match.lastgroup]) for match in matches if match.lastgroup]
         words = [text.upper() for kind, text in parts if kind == "word"]
         digits = [text for kind, text in parts if kind == "digits"]
         named = [word for word in words if word not in ("CR", "DR")]
@@ -499,20 +503,20 @@ class Amounts:
 
     def _too_fine(self, text: str) -> Wrong:
         if self._is_minor:
-            return Wrong(f"{shown(text)} is not a whole number of minor units")
-        return Wrong(f"{shown(text)} has more decimals than {self._currency}, which has {self._decimals or 'none'}")
+            return Wrong(f"{quoted(text)} is not a whole number of minor units")
+        return Wrong(f"{quoted(text)} has more decimals than {self._currency}, which has {self._decimals or 'none'}")
 
     def _why_not(self, text: str, digits: str, style: str) -> Wrong:
         if not _LIKE_AN_AMOUNT.fullmatch(digits or text):
-            return Wrong(f"{shown(text)} is not an amount")
+            return Wrong(f"{quoted(text)} is not an amount")
         if digits and not style:
-            return Wrong(f"{shown(text)} has no clear sign")
-        return Wrong(f"{shown(text)} is not written as the layout declares: decimals after {self._decimal!r}")
+            return Wrong(f"{quoted(text)} has no clear sign")
+        return Wrong(f"{quoted(text)} is not written as the layout declares: decimals after {self._decimal!r}")
 
 
 def currencies_named(cell: Cell) -> tuple[str, ...]:
     """The currencies that the word beside an amount may mean, as `K` may mean ZMW or MWK; empty if there is no word."""
-    words = [found["word"].upper() for found in _PART.finditer(cell) if found["word"]] if type(cell) is str else []
+    words = [part["word"].upper() for part in _PART.finditer(cell) if part["word"]] if type(cell) is str else []
     named = [_SYMBOLS.get(word, (word,)) for word in words if word not in ("CR", "DR")]
     return named[0] if named else ()
 
@@ -525,7 +529,7 @@ def _plain_keys(texts: pa.Array) -> tuple[pa.Array, Mask]:
 
 _LONGEST_PLAIN_KEY: Final = 200
 QUICK_KEYS: Final[Quick] = {"text": _plain_keys}
-"""A fast reader of plain keys of letters and digits."""
+"""A fast reader of plain keys: short texts of letters, digits and a few signs."""
 
 
 def key_of(cell: Cell) -> str | Wrong | None:
@@ -538,5 +542,5 @@ def key_of(cell: Cell) -> str | Wrong | None:
     else:
         is_cut = CUT_BY_SPREADSHEET.fullmatch(text) is not None
     if len(text) > LONGEST_KEY:
-        return Wrong(f"{shown(text)} has more than {LONGEST_KEY:,} characters")
-    return Wrong(f"{shown(text)} has lost digits: a spreadsheet made a number of it") if is_cut else text or None
+        return Wrong(f"{quoted(text)} has more than {LONGEST_KEY:,} characters")
+    return Wrong(f"{quoted(text)} has lost digits: a spreadsheet made a number of it") if is_cut else text or None

@@ -1,4 +1,4 @@
-"""A check of how a layout reads a statement: its first rows, the reasons of those that cannot be read, its balance."""
+"""A check of how a layout reads a statement: its first rows, why others cannot be read, and the running balance."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -16,7 +16,7 @@ from workbench.analysis.statements.writing import absent
 from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import LUSAKA
 from workbench.errors import StatementRefused
-from workbench.text.render import Column, Table, Tabular, table, wrapped
+from workbench.text.render import DisplayColumn, DisplayTable, Tabular, table, wrapped
 from workbench.visible import visible
 
 _SHOWN: Final = 10
@@ -28,10 +28,10 @@ _NOTHING: Final = ("", *(format(Decimal(f"0e-{decimals}"), "f") for decimals in 
 _WIDTH: Final = 80
 
 
-class Check(Tabular):
+class LayoutCheck(Tabular):
     """The first ten rows as a layout reads them, and the problems of all rows.
 
-    `doubts` are the open doubts of a draft; None for a layout.
+    `doubts` are the open doubts of a draft; pass None for a layout that was no draft.
     """
 
     def __init__(self, statement: Statement, doubts: Sequence[str] | None = None) -> None:
@@ -48,9 +48,9 @@ class Check(Tabular):
     def reasons(self) -> dict[str, tuple[int, int]]:
         """Reason why rows cannot be used → first line and number of rows, for the five commonest reasons."""
         bad = self.statement.rows.dropna(subset=["problem"])
-        said = zip(bad["line"].tolist(), bad["problem"].map(str), strict=True)
-        found = reasons_in((line, mask(why)) for line, whys in said for why in whys.split("; "))
-        return dict(islice(found.items(), _REASONS))
+        problems = zip(bad["line"].tolist(), bad["problem"].map(str), strict=True)
+        reasons = reasons_in((line, mask(why)) for line, whys in problems for why in whys.split("; "))
+        return dict(islice(reasons.items(), _REASONS))
 
     def text(self, width: int | None = None) -> str:
         """The check as text, in lines of at most `width` characters, 80 by default."""
@@ -64,25 +64,25 @@ class Check(Tabular):
         parts.append("\n".join(summary(self.statement)))
         return "\n\n".join([self._table().text(width), *(wrapped(part, width) for part in parts)])
 
-    def _table(self) -> Table:
+    def _table(self) -> DisplayTable:
         """The first rows, in the columns that have anything in them."""
         rows = [*map(_row, money(self.statement.rows.head(_SHOWN)).to_dict("records"))]
-        told = [name for name in dict.fromkeys(chain(*rows)) if any(row[name] not in _NOTHING for row in rows)]
-        columns = [Column(name, name in _AMOUNTS) for name in told]
+        filled = [name for name in dict.fromkeys(chain(*rows)) if any(row[name] not in _NOTHING for row in rows)]
+        columns = [DisplayColumn(name, name in _AMOUNTS) for name in filled]
         caption = f"{self.statement.name}, read as {self.statement.layout}"
-        return table(caption, columns, [[row[name] for name in told] for row in rows])
+        return table(caption, columns, [[row[name] for name in filled] for row in rows])
 
 
 def _row(row: Mapping[Any, Any]) -> dict[str, str]:
-    """Heading → the text of a row's cell, with numbers masked."""
+    """Heading → the text of a row's cell, with customers' numbers masked; amounts stay numbers."""
 
     def text(name: str) -> str:
         return "" if absent(row[name]) else shortened(" ".join(mask(str(row[name])).split()), _LONGEST)
 
     when = "" if absent(row["occurred_at"]) else f"{row['occurred_at'].tz_convert(LUSAKA):%Y-%m-%d %H:%M:%S}"
-    told = {"line": str(row["line"]), "when": when or text("business_date"), "way": text("direction")}
+    cells = {"line": str(row["line"]), "when": when or text("business_date"), "way": text("direction")}
     amounts = {name: "" if absent(row[name]) else row[name] for name in _AMOUNTS}
-    return told | amounts | {name: text(name) for name in _TEXTS}
+    return cells | amounts | {name: text(name) for name in _TEXTS}
 
 
 _OPTIONS: Final = {"account": "account", "date_format": "dates", "currency": "currency"}
@@ -95,7 +95,7 @@ def checked(
     layout: str | Path | Layout | None = None,
     layouts: str | Path | Iterable[Layout | str | Path] | None = None,
     **options: Unpack[Reading],
-) -> Check:
+) -> LayoutCheck:
     """Check how the named or recognised layout reads a file; if no layout is recognised, check a draft.
 
     `layout`, `layouts` and `options` are as for `read_statement`, and so are the errors.
@@ -111,7 +111,7 @@ def checked(
         statement = read_as(source, draft.layout, **options)
         # The caller's options settle their doubts.
         settled = {setting for name, setting in _OPTIONS.items() if options.get(name)}
-        told = [(where, text) for where, texts in draft.doubts.items() if where not in settled for text in texts]
-        doubts = [masked(text if text.startswith(where) else f"{where}: {text}") for where, text in told]
-        return Check(statement, doubts)
-    return Check(read_as(source, known, **options))
+        pairs = [(where, text) for where, texts in draft.doubts.items() if where not in settled for text in texts]
+        doubts = [masked(text if text.startswith(where) else f"{where}: {text}") for where, text in pairs]
+        return LayoutCheck(statement, doubts)
+    return LayoutCheck(read_as(source, known, **options))

@@ -1,4 +1,4 @@
-"""Finds a file's header, reads the columns below it as days, amounts and words, and those that explain a balance."""
+"""Finds a file's header, reads its columns as days, amounts and words, and finds the columns that explain a balance."""
 
 import re
 from collections import Counter, deque
@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.analysis.statements.cells import (
-    Amount,
+    AmountCell,
     Amounts,
     Cell,
     CellRows,
     Line,
     currencies_named,
-    refused,
+    file_refusal,
     text_of,
 )
 from workbench.analysis.statements.csv_files import cell_rows_of, digest_of
@@ -68,14 +68,14 @@ _LEAST_FIELDS: Final = 3
 _MOST_SIDES: Final = 6
 
 
-class Money(NamedTuple):
+class MoneyColumn(NamedTuple):
     """A column read as amounts: arrays of minor units, 0 for a cell without an amount."""
 
     values: NDArray[np.int64]
     """The amounts; below zero on the debit side."""
     debits: NDArray[np.int64]
-    """The amounts as debits: above zero in the commonest style, below zero in another style."""
-    told: NDArray[np.bool_]
+    """The amounts if the column holds debits: those in the commonest style are above zero, others below."""
+    is_amount: NDArray[np.bool_]
     """A mask of the cells that are amounts."""
     marked: int
     """The number of cells that look like money: a workbook's numbers, and texts with more than digits."""
@@ -83,18 +83,18 @@ class Money(NamedTuple):
     """The number of amounts in each style, zeros left out."""
 
     @classmethod
-    def of(cls, cells: Collection[Cell], by: Amounts) -> "Money":
-        """The column of these cells as `by` reads them."""
-        amounts = [read if isinstance(read, Amount) else Amount(0, "") for read in map(by.styled, cells)]
+    def from_cells(cls, cells: Collection[Cell], by: Amounts) -> "MoneyColumn":
+        """Makes a column of these cells, one for each row, as `by` reads them."""
+        amounts = [read if isinstance(read, AmountCell) else AmountCell(0, "") for read in map(by.styled, cells)]
         styles = Counter(amount.style for amount in amounts if amount.minor)
         usual = max(styles, key=styles.__getitem__, default="plain")
         is_marked = [isinstance(cell, Decimal) or not text_of(cell).strip().isdigit() for cell in cells]
-        told = np.array([bool(amount.style) for amount in amounts], bool)
+        is_amount = np.array([bool(amount.style) for amount in amounts], bool)
         return cls(
             np.array([amount.signed for amount in amounts], np.int64),
             np.array([amount.minor if amount.style == usual else -amount.minor for amount in amounts], np.int64),
-            told,
-            int((told & np.array(is_marked, bool)).sum()),
+            is_amount,
+            int((is_amount & np.array(is_marked, bool)).sum()),
             styles,
         )
 
@@ -116,7 +116,7 @@ class Cut:
     filled: tuple[str, ...] = ()
     """The headings of columns with any text; without rows, all headings that are not blank."""
     currency: tuple[str, str] | None = None
-    """The only currency that the file names, and its place; None for none or several."""
+    """The only currency that the file names, and where, such as `heading 'Amount ZMW'`; None for none or several."""
 
     def column(self, heading: str) -> dict[int, Cell]:
         """Line → the cell of its row under a heading, empty in a short row and under an empty heading."""
@@ -139,32 +139,32 @@ class Cut:
 
         It has only columns in which at least half of the filled cells are days.
         """
-        made = {}
+        likeliest = {}
         for name in self.filled:
             read = readings_of(self.column(name)).values()
             most = max(map(len, read))
             if most >= max(1, _HALF * len(self.texts(name))):
-                made[name] = [reading for reading in read if len(reading) == most]
-        return made
+                likeliest[name] = [reading for reading in read if len(reading) == most]
+        return likeliest
 
     @cached_property
-    def money(self) -> dict[str, Money]:
+    def money(self) -> dict[str, MoneyColumn]:
         """Heading → its amounts, for columns that can be amounts, by the separators that read most cells."""
         likely = [name for name in self.filled if name not in self.days]
         likely = [name for name in likely if self.share(masked_number, name) <= 1 - NEARLY_ALL]
         tried = [
-            {name: Money.of(self.column(name).values(), self.amounts(*marks)) for name in likely}
+            {name: MoneyColumn.from_cells(self.column(name).values(), self.amounts(*marks)) for name in likely}
             for marks in SEPARATORS
         ]
-        made = [
+        enough = [
             {
                 name: money
                 for name, money in read.items()
-                if money.told.sum() >= max(1, NEARLY_ALL * len(self.texts(name)))
+                if money.is_amount.sum() >= max(1, NEARLY_ALL * len(self.texts(name)))
             }
             for read in tried
         ]
-        return max(made, key=lambda read: sum(money.told.sum() for money in read.values()))
+        return max(enough, key=lambda read: sum(money.is_amount.sum() for money in read.values()))
 
     @cached_property
     def sample(self) -> "Cut":
@@ -184,7 +184,7 @@ class Cut:
 
     def says_only(self, words: Collection[str], heading: str) -> bool:
         """True if a column has words, and only these."""
-        return bool(found := {*self.words[heading]} - {""}) and found <= {*words}
+        return bool(own_words := {*self.words[heading]} - {""}) and own_words <= {*words}
 
     def share(self, kind: Callable[[str], object], heading: str) -> float:
         """The share of a column's filled cells that are of a kind, from 0 to 1."""
@@ -202,7 +202,7 @@ class Cut:
         return heading not in self.days and self.share(partial(re.search, "[0-9]"), heading) >= _HALF
 
 
-def cut(path: Path, *, ledger: bool = False) -> Cut:
+def cut_file(path: Path, *, ledger: bool = False) -> Cut:
     """Cut a file into cells by the delimiter that gives the likeliest header; at most MOST_ROWS rows are kept.
 
     With `ledger`, headings are compared with those usual in a ledger, else in a statement. Raises StatementRefused: the
@@ -210,7 +210,7 @@ def cut(path: Path, *, ledger: bool = False) -> Cut:
     """
     digest_of(path)
     heads = [*map(head_of, cell_rows_of(path, [("cp1252", mark) for mark in ",;\t|"]))]
-    likest, found = (0, 0), None
+    likest, file = (0, 0), None
     for head in heads:
         for place, (line, cells) in enumerate(head.lines):
             headings = headings_of(cells)
@@ -220,79 +220,85 @@ def cut(path: Path, *, ledger: bool = False) -> Cut:
             count = 0 if _is_row(cells) else sum(1 for _ in takewhile(lambda row: _is_row(row[1]), below))
             like = known if known >= _LEAST_FIELDS else min(count, _LEAST_FIELDS - 1), len(headings)
             if like[0] and like > likest:
-                likest, found = like, Cut(path, head.cell_rows, headings, line, (*head.lines[:place],), ledger)
-    if found is None:
+                likest, file = like, Cut(path, head.cell_rows, headings, line, (*head.lines[:place],), ledger)
+    if file is None:
         hint = "Put a line of headings above the rows: A,B,C… will do, since the cells tell what stands below."
         why = f"none of its first {HEADER_WITHIN} lines has headings that are known, or a row with a date below it"
         unread = all(head.failure for head in heads) and heads[0].failure
-        raise unread or refused(path.name, f"has no header: {why}.", hint=hint)
-    rows = (row for row in found.rows_of.lines() if row[0] > found.line)
-    found = replace(found, rows=(*islice(rows, MOST_ROWS // 2), *deque(rows, MOST_ROWS // 2)))
-    filled = [name for name in found.headings if name and (found.texts(name) or not found.rows)]
-    return replace(found, filled=(*filled,), currency=_named_currency(found))
+        raise unread or file_refusal(path.name, f"has no header: {why}.", hint=hint)
+    rows = (row for row in file.rows_of.lines() if row[0] > file.line)
+    shown = (*islice(rows, MOST_ROWS // 2), *deque(rows, MOST_ROWS // 2))
+    # The header may be repeated on each page.
+    file = replace(file, rows=tuple(row for row in shown if headings_of(row[1]) != file.headings))
+    filled = [name for name in file.headings if name and (file.texts(name) or not file.rows)]
+    return replace(file, filled=(*filled,), currency=_named_currency(file))
 
 
 def _named_currency(file: Cut) -> tuple[str, str] | None:
-    """The only currency named in headings, cells or lines above the header, and its place; None for none or several."""
-    told = [(code[1], f"heading {name!r}") for name in file.headings if (code := _OF_A_HEADING.search(name))]
+    """The only currency named in headings, cells or lines above the header, and where; None for none or several."""
+    named = [(code[1], f"heading {name!r}") for name in file.headings if (code := _OF_A_HEADING.search(name))]
     for name in file.headings:
         of_column = plain(name) in HEADINGS["currency"].split(", ")
         texts = [(line, text) for line, text in file.texts(name).items() if of_column or _OF_AN_AMOUNT.fullmatch(text)]
         codes = [(currencies_named(text), f"line {line} {text!r}") for line, text in texts]
-        told += [(code[0], where) for code, where in codes if len(code) == 1]
+        named += [(code[0], where) for code, where in codes if len(code) == 1]
     values = [(line, text_of(value).strip()) for line, _, meaning, value in file.labelled() if meaning == "currency"]
-    told += [(text, f"line {line} {text!r}") for line, text in values]
-    named = {code.upper(): where for code, where in reversed(told) if code.upper() in ISO_4217}
-    return next(iter(named.items())) if len(named) == 1 else None
+    named += [(text, f"line {line} {text!r}") for line, text in values]
+    currencies = {code.upper(): where for code, where in reversed(named) if code.upper() in ISO_4217}
+    return next(iter(currencies.items())) if len(currencies) == 1 else None
 
 
 def assigned(
     headings: Sequence[str], known: Mapping[str, str], fits: Callable[[str, str], bool] = lambda *_: True
 ) -> dict[str, str]:
-    """Field → its likely heading by the words of `known`; `fits` says whether a column can hold a field."""
-    left = {plain(heading): heading for heading in reversed(headings) if heading}
-    found: dict[str, str] = {}
+    """Field → its likely heading; each heading is used once.
+
+    `known` is field → the words that mean it, as in HEADINGS; `fits`, given a field and a heading, returns True if the
+    column can hold the field.
+    """
+    unused = {plain(heading): heading for heading in reversed(headings) if heading}
+    columns: dict[str, str] = {}
     for name, words in known.items():
-        word = next((word for word in words.split(", ") if word in left and fits(name, left[word])), None)
+        word = next((word for word in words.split(", ") if word in unused and fits(name, unused[word])), None)
         if word is not None:
-            found[name] = left.pop(word)
-    return found
+            columns[name] = unused.pop(word)
+    return columns
 
 
 def _is_row(cells: Sequence[Cell]) -> bool:
-    """True for a line with an amount and a day, which is a moment or a text that begins like a date."""
+    """True for a line with a day (a workbook's moment, or a text that begins like a date) and an amount."""
     is_date = [isinstance(cell, datetime) or bool(_LIKE_A_DATE.match(text_of(cell).strip())) for cell in cells]
     others = [cell for place, cell in enumerate(cells) if True in is_date and place != is_date.index(True)]
-    return any(isinstance(Amounts(*marks).styled(cell), Amount) for marks in SEPARATORS for cell in others)
+    return any(isinstance(Amounts(*marks).styled(cell), AmountCell) for marks in SEPARATORS for cell in others)
 
 
 def readings_of(cells: Mapping[int, Cell]) -> dict[str, dict[int, int]]:
-    """Format → line → milliseconds of the cells that the format reads; it reads a workbook's own moments too.
+    """Format → line → milliseconds since 1970, for the cells that the format reads; all read a workbook's own moments.
 
-    Every format of a day is combined with every format of a time in the texts. If all texts with a date end in a
+    The formats combine each of DAYS with each format of a time in the texts. If all texts with a date end in a
     midnight, as spreadsheets add it to days, the formats have the midnight as fixed text and no time.
     """
     own = {line: milliseconds(at.replace(tzinfo=UTC)) for line, at in cells.items() if isinstance(at, datetime)}
     texts = {line: cell.strip() for line, cell in cells.items() if isinstance(cell, str)}
     days = {line: text for line, text in texts.items() if _LIKE_A_DATE.search(text)}
-    midnights = [found[0] for found in map(_MIDNIGHT.search, days.values()) if found]
+    midnights = [match[0] for match in map(_MIDNIGHT.search, days.values()) if match]
     times = dict.fromkeys(midnights if len(midnights) == len(days) else map(time_of, days.values()))
-    made = {DAYS[0]: own}
+    readings = {DAYS[0]: own}
     for pattern in (day + time for day in DAYS for time in times):
         with suppress(StatementRefused):
             by = DateFormat(pattern)
-            made[pattern] = own | {line: at for line, text in days.items() if (at := by.read(text)) is not None}
-    return made
+            readings[pattern] = own | {line: at for line, text in days.items() if (at := by.read(text)) is not None}
+    return readings
 
 
 def time_of(text: str) -> str:
-    """The format of the time at the end of a text; empty if the text has no time."""
-    found = _TIME.search(text)
-    if not found:
+    """The format of the time at the end of a text, with the gap before it, such as ` %H:%M`; empty without a time."""
+    match = _TIME.search(text)
+    if not match:
         return ""
-    hour, half = ("%I", f"{found['blank']}%p") if found["half"] else ("%H", "")
-    finer = (":%S" if found["seconds"] else "") + (".%f" if found["part"] else "")
-    return f"{found['gap']}{hour}:%M{finer}{half}{'%z' if found['zone'] else ''}"
+    hour, half = ("%I", f"{match['blank']}%p") if match["half"] else ("%H", "")
+    finer = (":%S" if match["seconds"] else "") + (".%f" if match["part"] else "")
+    return f"{match['gap']}{hour}:%M{finer}{half}{'%z' if match['zone'] else ''}"
 
 
 def in_order(moments: Sequence[int], *, newest_first: bool | None = None) -> bool:
@@ -310,44 +316,46 @@ class Proof(NamedTuple):
     columns: dict[str, str]
     """Field → heading."""
     steps: list[tuple[int, int]]
-    """The place of the row with the balance before, and of the row whose balance follows from it."""
-    of: int
+    """Pairs of indices: a row with a balance, and the next row with one, whose balance follows from the first."""
+    compared: int
     """The number of rows whose balance was compared, without rows that move nothing."""
     newest_first: bool
     moves: NDArray[np.int64]
     """The effect of each row on the balance."""
     explains: tuple[bool, int]
-    """True if nearly all rows are explained, and their number."""
+    """True if nearly all compared rows are explained, and the number of explained rows."""
     agreed: int
     """The number of these columns that the headings suggest too."""
     rank: tuple[int, bool, bool]
-    """The sort key of proofs that explain as much, greatest for the best."""
+    """The sort key among proofs that explain equally many rows; the greatest is the best."""
 
     def in_words(self, sample: Cut) -> str:
-        """The sum in the first row that proves a balance, as text, and the number of such rows."""
+        """The first explained row as a sum, `100.00 in line 2 - 5.00 = 95.00 in line 3`, and the count of such rows."""
         before, place = self.steps[0]
         lines = [line for line, _ in sample.rows]
 
-        def said(name: str, at: int) -> str:
+        def text_at(name: str, at: int) -> str:
             return sample.texts(self.columns.get(name, "")).get(lines[at], "")
 
         signs = {"debit": "-", "credit": "+", "amount": "+" if self.moves[place] > 0 else "-", "fee": "-"}
-        parts = [f"{sign} {text.strip('+-')}" for name, sign in signs.items() if (text := said(name, place))]
-        was, comes_to = (
-            f"{said('balance', at)} {said('side', at)}".strip() + f" in line {lines[at]}" for at in (before, place)
+        parts = [f"{sign} {text.strip('+-')}" for name, sign in signs.items() if (text := text_at(name, place))]
+        first, second = (
+            f"{text_at('balance', at)} {text_at('side', at)}".strip() + f" in line {lines[at]}"
+            for at in (before, place)
         )
-        return f"{was} {' '.join(parts)} = {comes_to}, and so in {len(self.steps)} of {self.of} rows"
+        return f"{first} {' '.join(parts)} = {second}, and so in {len(self.steps)} of {self.compared} rows"
 
 
 _Way = tuple[dict[str, str], NDArray[np.int64], Sequence[object], bool]
-"""Columns (field → heading) that may move the balance, the size of each row's move, the word of each row for its
-direction, and True if the columns alone show the direction. Without words the sizes are signed."""
+"""Columns (field → heading) that may move the balance, the size of each row's effect on it, each row's word for its
+direction, and True if the columns alone show the direction. If there are no words, the sizes are signed."""
 
 
-def _ways(sample: Cut, found: Mapping[str, str]) -> Iterator[_Way]:
+def _ways(sample: Cut, columns: Mapping[str, str]) -> Iterator[_Way]:
     """Yields the ways in which columns may move the balance: as debit and credit, or as an amount.
 
-    The direction of an amount is its sign, the word or the parties beside it, or what the balance shows.
+    The direction of an amount is its sign, the word or the parties beside it, or what the balance shows. `columns` is
+    field → heading as known so far.
     """
     money = sample.money
     for debit, credit in permutations(money, 2):
@@ -362,7 +370,7 @@ def _ways(sample: Cut, found: Mapping[str, str]) -> Iterator[_Way]:
         name for name, words in others.items()
         if words and not words <= STATUS_WORDS.keys() and (words <= DIRECTION_WORDS.keys() or 1 < len(words) <= most)
     ]  # fmt: skip
-    parties = {name: found[name] for name in ("from", "to") if {"from", "to"} <= found.keys()}
+    parties = {name: columns[name] for name in ("from", "to") if {"from", "to"} <= columns.keys()}
     for name, amount in money.items():
         yield {"amount": name}, amount.values, (), True
         sizes = np.abs(amount.values)
@@ -372,31 +380,32 @@ def _ways(sample: Cut, found: Mapping[str, str]) -> Iterator[_Way]:
         yield {"amount": name, **parties}, sizes, range(len(sizes)), bool(parties)
 
 
-def proofs_of(sample: Cut, found: Mapping[str, str], fee: str | None) -> Iterator[Proof]:
-    """Yields a proof for each of `_ways` with each candidate for the balance, in the orders that the days allow.
+def proofs_of(sample: Cut, known: Mapping[str, str], fee: str | None) -> Iterator[Proof]:
+    """Yields a proof, good or bad, for each choice of columns that may move a balance and of the column of balances.
 
-    `found` is field → heading as known so far, and `fee` the heading of the fees that lower the balance.
+    Each choice is tried in the orders of rows that the days allow. `known` is field → heading as known so far, and
+    `fee` the heading of the fees that lower the balance.
     """
     money, count = sample.money, len(sample.rows)
     status = next((name for name in sample.filled if sample.says_only(STATUS_WORDS, name)), "")
     # Failed and pending rows move no balance.
-    states = sample.words[found.get("status", status)]
+    states = sample.words[known.get("status", status)]
     idle = np.array([STATUS_WORDS.get(state, "completed") != "completed" for state in states], bool)
     less = np.abs(money[fee].values) if fee else np.int64(0)
-    of_account = np.array(sample.words[found.get("account", "")])
+    of_account = np.array(sample.words[known.get("account", "")])
     # In books a balance beside which DR stands is not below zero.
     sides = [h for h in sample.filled if not sample.is_ledger and sample.says_only(("cr", "dr"), h)]
-    days = sample.days.get(found.get("moment") or next(iter(sample.days), ""), [])
+    days = sample.days.get(known.get("moment") or next(iter(sample.days), ""), [])
     orders = [way for way in (False, True) if any(in_order([*read.values()], newest_first=way) for read in days)]
-    ways = product(_ways(sample, found), money, ["", *sides], orders or [False, True])
+    ways = product(_ways(sample, known), money, ["", *sides], orders or [False, True])
     for (way, sizes, words, tells), name, side, newest_first in ways:
         balance = money[name]
-        if name in {*way.values(), fee} or side in way.values() or balance.told.sum() <= 1:
+        if name in {*way.values(), fee} or side in way.values() or balance.is_amount.sum() <= 1:
             continue
         is_below = np.array([word == "dr" for word in sample.words[side]], bool)
         values = np.where(is_below, -np.abs(balance.values), balance.values) if side else balance.values
         # The places of the rows with a balance, the oldest first.
-        at = np.flatnonzero(balance.told)[:: -1 if newest_first else 1]
+        at = np.flatnonzero(balance.is_amount)[:: -1 if newest_first else 1]
         changes = np.diff(values[at])
         moved = np.zeros(count, np.int64)
         moved[at[1:]] = changes
@@ -411,7 +420,7 @@ def proofs_of(sample: Cut, found: Mapping[str, str], fee: str | None) -> Iterato
         counts = ((changes != 0) | (expected != 0)) & (of_account[at][1:] == of_account[at][:-1])
         steps = [(int(at[nth]), int(at[nth + 1])) for nth in np.flatnonzero(counts & (changes == expected))]
         columns = {**way, "balance": name, **({"side": side} if side else {}), **({"fee": fee} if fee else {})}
-        agreed = sum(found.get(field) == heading for field, heading in columns.items())
+        agreed = sum(known.get(field) == heading for field, heading in columns.items())
         rank = sum(money[heading].marked for heading in columns.values() if heading in money), tells, bool(side)
         explains = len(steps) >= NEARLY_ALL * counts.sum() > 0, len(steps)
         yield Proof(columns, steps, int(counts.sum()), newest_first, moves, explains, agreed, rank)

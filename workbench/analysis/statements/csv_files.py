@@ -20,13 +20,13 @@ from workbench.analysis.frames import release_unused
 from workbench.analysis.statements.cells import (
     Body,
     Cell,
+    CellColumn,
     CellRows,
-    Column,
     Line,
     Whole,
     all_hold,
+    file_refusal,
     is_odd,
-    refused,
 )
 from workbench.analysis.statements.workbooks import EXPORT_AGAIN, sheets_in
 from workbench.errors import StatementRefused
@@ -103,20 +103,20 @@ def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: i
     if len(cut[0]) + len(rows) != len(lines):
         return None
     # Each column of Arrow is freed when it has become a Column.
-    columns = [Column.of(cut.pop(0)) for _ in names]
+    columns = [CellColumn.from_arrow(cut.pop(0)) for _ in names]
     if rows:
         is_other = np.isin(np.arange(len(lines)), [*rows])
         padded = zip(*([*cells, *[""] * (count - len(cells))] for cells in rows.values()), strict=False)
         # Each odd row first gets its place and the cells of another row, and then its own cells.
         wide = [column.only(np.cumsum(~is_other) - 1) for column in columns]
         columns = [
-            column.replaced(is_other, Column.of_cells(cells)) for column, cells in zip(wide, padded, strict=False)
+            column.replaced(is_other, CellColumn.from_cells(cells)) for column, cells in zip(wide, padded, strict=False)
         ]
     whole = Body(lines, columns, rows)
     beyond = {int(place) for column in columns[width:] for place in np.flatnonzero(~column.has(""))}
     is_blank = all_hold(column.where_blank() for column in columns)
-    made = {place: whole.row(place) for place in sorted({*rows, *beyond})}
-    kept = {place: cells for place, cells in made.items() if is_odd(cells, width)}
+    full_rows = {place: whole.row(place) for place in sorted({*rows, *beyond})}
+    kept = {place: cells for place, cells in full_rows.items() if is_odd(cells, width)}
     return Body(lines, columns[:width], kept).only(~is_blank)
 
 
@@ -194,7 +194,7 @@ def _csv_lines(path: Path, encoding: str, delimiter: str) -> Iterator[Line]:
             else:
                 why = str(wrong)
                 hint = "A quote that is not closed, or followed by other text, makes it unclear where the row ends."
-            raise refused(
+            raise file_refusal(
                 path.name, f"cannot be split into cells at line {begins}: {why}.", hint=hint, line=begins
             ) from wrong
         except UnicodeError as wrong:
@@ -205,22 +205,25 @@ def digest_of(path: Path) -> str:
     """The SHA-256 of a file. Raises StatementRefused: it does not exist, is a folder, cannot be read, or is empty."""
     try:
         if path.is_dir():
-            raise refused(path.name, "is a folder; name a file.")
+            raise file_refusal(path.name, "is a folder; name a file.")
         with path.open("rb") as handle:
             digest = hashlib.file_digest(handle, "sha256").hexdigest()
             size = handle.tell()
     except OSError as wrong:
         why = "there is no such file" if isinstance(wrong, FileNotFoundError) else wrong.strerror
-        raise refused(path.name, f"cannot be read: {why}.", hint="Check its name, and that you may open it.") from wrong
+        raise file_refusal(
+            path.name, f"cannot be read: {why}.", hint="Check its name, and that you may open it."
+        ) from wrong
     if not size:
-        raise refused(path.name, "is empty.", hint=EXPORT_AGAIN)
+        raise file_refusal(path.name, "is empty.", hint=EXPORT_AGAIN)
     return digest
 
 
 def cell_rows_of(path: Path, ways: Iterable[tuple[str, str]]) -> list[CellRows]:
-    """Every way to split a file into cells; its content decides, not its name.
+    """A file as split into cells in every possible way: each sheet, or CSV by each pair in `ways`.
 
-    `ways` has pairs of encoding and delimiter to try for CSV; a file that shows its encoding is read with that one.
+    The content decides whether a file is a workbook or CSV, not its name. `ways` has pairs of encoding and delimiter to
+    try for CSV; if the file shows its encoding, that one is used.
     Raises StatementRefused: an old, encrypted or damaged workbook, or a file that is not text.
     """
     with path.open("rb") as handle:
@@ -229,14 +232,14 @@ def cell_rows_of(path: Path, ways: Iterable[tuple[str, str]]) -> list[CellRows]:
         return [*sheets_in(path)]
     if head.startswith(_OLD_OFFICE):
         if _ENCRYPTED in path.read_bytes():
-            raise refused(path.name, "is encrypted.", hint="Open it with its password and save it without one.")
-        raise refused(path.name, "is a workbook of a format older than .xlsx.", hint="Save it as .xlsx or .csv.")
-    for mark, (what, hint) in _OTHERS.items():
+            raise file_refusal(path.name, "is encrypted.", hint="Open it with its password and save it without one.")
+        raise file_refusal(path.name, "is a workbook of a format older than .xlsx.", hint="Save it as .xlsx or .csv.")
+    for mark, (kind, hint) in _OTHERS.items():
         if head.lstrip().lower().startswith(mark):
-            raise refused(path.name, f"is {what}, whatever its name says.", hint=hint)
+            raise file_refusal(path.name, f"is {kind}, whatever its name says.", hint=hint)
     if head.startswith(_UTF_32) or (b"\0" in head and not head.startswith(tuple(_MARKS))):
         text = "is not text in UTF-8 or UTF-16 (with a byte order mark), and not an .xlsx workbook."
-        raise refused(path.name, text, hint=f"{EXPORT_AGAIN[:-1]}, as .csv in UTF-8 or as .xlsx.")
+        raise file_refusal(path.name, text, hint=f"{EXPORT_AGAIN[:-1]}, as .csv in UTF-8 or as .xlsx.")
     sure = next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), None) or _utf_8(path)
     return [
         CellRows(
@@ -266,13 +269,13 @@ def _utf_8(path: Path) -> str | None:
 
 
 def _wrong_encoding(path: Path, encoding: str, after: int) -> StatementRefused:
-    """The exception for a file in another encoding; for UTF-8 it names the first wrong line, else the line `after`."""
+    """The exception for a file that is not in `encoding`; it names the first wrong line of UTF-8, else line `after`."""
     line = after
     if encoding.startswith("utf-8"):
         with path.open("rb") as handle:
             others = (number for number, raw in enumerate(handle, 1) if raw.decode(errors="ignore").encode() != raw)
             line = next(others, after)
-    return refused(
+    return file_refusal(
         path.name,
         f"is not text in {encoding}: line {line} has other bytes.",
         hint="Save it as UTF-8, or declare its encoding in the layout: encoding='latin-1'.",

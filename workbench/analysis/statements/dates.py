@@ -13,7 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from workbench.analysis.statements.cells import Cell, Column, Wrong, distinct_rows, matched, refused, shown, text_of
+from workbench.analysis.statements.cells import (
+    Cell,
+    CellColumn,
+    Wrong,
+    distinct_rows,
+    file_refusal,
+    matched,
+    quoted,
+    text_of,
+)
 from workbench.domain.moments import milliseconds, moment
 from workbench.errors import StatementRefused
 
@@ -53,7 +62,7 @@ _FIXED: Final = {
     "%Y": "(?:19|2[0-9])[0-9]{2}", "%y": "[0-9]{2}", "%m": "(?:0[1-9]|1[0-2])", "%b": f"(?i:{'|'.join(_SHORT_MONTHS)})",
     "%d": "(?:0[1-9]|[12][0-9]|3[01])", "%H": "(?:[01][0-9]|2[0-3])", "%M": "[0-5][0-9]", "%S": "[0-5][0-9]",
 }  # fmt: skip
-"""Directive → the pattern of a value with all its digits, if Arrow reads the directive as this module does."""
+"""Directive → the pattern of a value with all its digits; only directives that Arrow reads as this module does."""
 _pieces = cache(re.compile("%.|.", re.DOTALL).findall)
 _NAME = re.compile(r"\(\?P<.>")
 _DAY_WITH_TIME = re.compile(
@@ -87,22 +96,22 @@ class DateFormat:
         self.has_zone = "%z" in used
         fixed = "".join(_FIXED.get(piece) or re.escape(piece) for piece in pieces)
         self.fixed = f"^{fixed}$" if used <= _FIXED.keys() else ""
-        """A pattern for texts with all digits, impossible days too; empty if _FIXED lacks a directive of the format."""
+        """A pattern for texts with all digits, also of impossible days; empty if _FIXED lacks one of the directives."""
         split = _DAY_WITH_TIME.fullmatch(pattern)
         self._parts = split.group("day", "time") if split else (pattern, "")
         gap = split["gap"] if split else ""
         self.is_parted = gap == " "
         self.day = _regex(self._parts[0])
-        """The pattern of the format's day, which is found in each text of this format."""
+        """The pattern of the day alone, which matches within each text of this format."""
         day, time = (_NAME.sub("(?:", _regex(part)) for part in self._parts)
         # Where a column of times has an empty cell, a blank ends the text: a day alone.
         self._match = re.compile(f"({day}){gap}({time}){'?' * self.is_parted}").fullmatch
 
     def read(self, text: str) -> int | None:
         """Milliseconds since 1970, as if in UTC if there is no zone; None for another format or an impossible date."""
-        if not (found := self._match(text)):
+        if not (match := self._match(text)):
             return None
-        day_ms, time_ms = map(_milliseconds, self._parts, found.groups(""))
+        day_ms, time_ms = map(_milliseconds, self._parts, match.groups(""))
         return None if day_ms is None or time_ms is None else day_ms + time_ms
 
     def all_in(self, text: str) -> list[int | None]:
@@ -110,7 +119,7 @@ class DateFormat:
 
         A date next to further digits is not read, such as 01-10-20 within 01-10-2026.
         """
-        return [self.read(found[0]) for found in re.finditer(f"(?<![0-9]){_regex(self.pattern)}(?![0-9])", text)]
+        return [self.read(match[0]) for match in re.finditer(f"(?<![0-9]){_regex(self.pattern)}(?![0-9])", text)]
 
     def with_time(self, day: datetime, time: str) -> datetime | None:
         """A workbook's day combined with a time in this format; None for a time in another format."""
@@ -144,10 +153,10 @@ def _milliseconds(pattern: str, text: str) -> int | None:
 
     None for another format, or for a day that does not exist.
     """
-    found = re.fullmatch(_regex(pattern), text)
-    if not found:
+    match = re.fullmatch(_regex(pattern), text)
+    if not match:
         return None if text else 0
-    parts = {**_DEFAULTS, **found.groupdict()}
+    parts = {**_DEFAULTS, **match.groupdict()}
     if "y" in parts:
         parts["Y"] = f"{_CENTURY // 100}{parts['y']}"
     if "b" in parts:
@@ -174,43 +183,44 @@ ABSENT: Final = np.iinfo(np.int64).min
 
 
 class Dates(NamedTuple):
-    """The local milliseconds of a file's rows, ABSENT for a bad date, and the format that read them."""
+    """The local milliseconds since 1970 of a file's rows, ABSENT for a bad date, and the format that read them."""
 
     local: NDArray[np.int64]
     by: DateFormat
     bad: list[tuple[int, Wrong]]
     """The indices of rows with a bad date, each with the reason."""
     are_days: NDArray[np.bool_]
-    """A mask of the rows that have a day and no moment."""
+    """A mask of the rows that have a day without a time."""
 
 
 def dates_in(
     name: str,
     formats: Sequence[DateFormat],
     lines: NDArray[np.int64],
-    column: Column,
-    times: Column | None = None,
+    column: CellColumn,
+    times: CellColumn | None = None,
     iso: timedelta | None = None,
 ) -> Dates:
-    """Reads the dates of a file in the one format that fits; `times` is the column of times beside a column of days.
+    """Reads the dates in `column` in the one format that fits; `times` is the column of times beside a column of days.
 
-    With `iso`, the offset of local time, ISO 8601 moments are accepted in every format. A text that no format reads is
-    a bad date. A format that cannot read a text that another format reads is excluded. Raises StatementRefused: all
-    formats are excluded, or two formats read the whole column with different results.
+    A text that no format reads is a bad date. A format that cannot read a text that another format reads is excluded.
+    If `iso` is the offset of local time from UTC, ISO 8601 moments are read too, beside any format. `name` is the
+    file's in messages, and `lines` has the line number of each row. Raises StatementRefused: all formats are excluded,
+    or two formats read the whole column with different results.
     """
     empty, joined = np.zeros(len(column.codes), bool), times is not None
     if times is not None:
         pairs, codes = distinct_rows([column, times])
         texts = [(_stripped(day), text_of(time).strip()) for day, time in pairs]
         empty = np.array([not time for _, time in texts], bool)[codes]
-        column = Column([_joined(day, time, formats) for day, time in texts], codes)
+        column = CellColumn([_joined(day, time, formats) for day, time in texts], codes)
 
     def cells_at(places: Sequence[int] | NDArray[np.int64]) -> list[str | datetime]:
         # What is left of an empty time ends a joined text, and counts.
         return [cell if joined and isinstance(cell, str) else _stripped(cell) for cell in column.cells(places)]
 
     known = np.full(len(column.different), ABSENT) if iso is None else _iso(column, iso)
-    head, read, is_whole = Column(column.different[:1], column.codes[:0]), {}, False
+    head, read, is_whole = CellColumn(column.different[:1], column.codes[:0]), {}, False
     begins = {by: bool((_read(by, head, known[:1], cells_at) != ABSENT).all()) for by in formats}
     for by in sorted(formats, key=begins.__getitem__, reverse=True):
         # A format that cannot read the first cell is ruled out once another has read every cell.
@@ -228,7 +238,7 @@ def dates_in(
     if not alive:
         firsts = {by.pattern: int(np.argmax(rows)) for by, rows in unread.items()}
         why = "; ".join(f"line {lines[row]} {text(row)!r} is not {pattern}" for pattern, row in firsts.items())
-        raise refused(
+        raise file_refusal(
             name,
             f"has dates in more than one format: {why}.",
             hint="Pass the right format, date_format='…'; rows in another format then become invalid rows.",
@@ -238,8 +248,8 @@ def dates_in(
         differs = (alive[pair[0]] != alive[pair[1]])[codes]
         if differs.any():
             row = int(np.argmax(differs))
-            told = [moment(int(alive[by][codes[row]])) for by in pair]
-            readings = tuple(f"{at.day} {MONTHS[at.month - 1]} {at.year}" for at in told)
+            moments = [moment(int(alive[by][codes[row]])) for by in pair]
+            readings = tuple(f"{at.day} {MONTHS[at.month - 1]} {at.year}" for at in moments)
             raise StatementRefused(
                 f"{name}: {text(row)} in line {lines[row]} is {' or '.join(readings)}, and no other date of the file "
                 "decides it.",
@@ -250,10 +260,10 @@ def dates_in(
                 formats=tuple(by.pattern for by in pair),
                 readings=readings,
             )
-    left = np.flatnonzero(~is_date)
+    unread_cells = np.flatnonzero(~is_date)
     wrong = {
-        place: Wrong(f"{shown(cell)} is not a date written as {' or '.join(patterns)}" if cell else "is missing")
-        for place, cell in zip(left.tolist(), map(str, cells_at(left)), strict=True)
+        place: Wrong(f"{quoted(cell)} is not a date written as {' or '.join(patterns)}" if cell else "is missing")
+        for place, cell in zip(unread_cells.tolist(), map(str, cells_at(unread_cells)), strict=True)
     }
     bad = [(row, wrong[codes[row]]) for row in np.flatnonzero(~is_date[codes]).tolist()]
     by, values = next(iter(alive.items()))
@@ -276,7 +286,7 @@ ISO_MOMENT: Final = "%Y-%m-%d %H:%M:%S"
 _ISO: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}.*")
 
 
-def _iso(column: Column, offset: timedelta) -> NDArray[np.int64]:
+def _iso(column: CellColumn, offset: timedelta) -> NDArray[np.int64]:
     """The local milliseconds of a column's distinct cells that are ISO 8601 moments; ABSENT for other cells."""
     values, slow = _quickly(DateFormat(ISO_MOMENT), column)
     for place, cell in zip(slow.tolist(), column.cells(slow), strict=True):
@@ -290,13 +300,14 @@ def _iso(column: Column, offset: timedelta) -> NDArray[np.int64]:
 
 def _read(
     date_format: DateFormat,
-    column: Column,
+    column: CellColumn,
     known: NDArray[np.int64],
     cells_at: Callable[[NDArray[np.int64]], list[str | datetime]],
 ) -> NDArray[np.int64]:
     """The milliseconds of a column's distinct cells: from `known`, else read in `date_format`, else ABSENT.
 
-    `cells_at` returns the cells at given indices as texts or a workbook's moments.
+    `known` has the milliseconds of cells that are already read, and ABSENT for others. `cells_at` returns the distinct
+    cells at given indices, each as a text or a workbook's moment.
     """
     if (known != ABSENT).all():
         return known
@@ -313,11 +324,11 @@ def _read(
     return values
 
 
-def _quickly(by: DateFormat, column: Column) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The milliseconds of the distinct cells that can be read as a column, and the indices of cells to read one by one.
+def _quickly(by: DateFormat, column: CellColumn) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The milliseconds of the distinct cells that Arrow can read, all at once, and the indices of cells to read singly.
 
-    Read as a column are a workbook's moments, and texts with all digits (`05/01/2026`, not `5/1/2026`). All other cells
-    are ABSENT. If all cells are texts, the indices leave out those that cannot be a date in this format.
+    Arrow reads a workbook's moments, and texts with all digits (`05/01/2026`, not `5/1/2026`). All other cells are
+    ABSENT. If all cells are texts, the indices leave out those that cannot be a date in this format.
     """
     moments = column.different
     if column.kind == "moment" and not by.has_zone:
@@ -329,8 +340,8 @@ def _quickly(by: DateFormat, column: Column) -> tuple[NDArray[np.int64], NDArray
     if by.fixed:
         # Piece by piece: each figure of a date takes memory of its own.
         pieces = [slice(start, start + _AT_A_TIME) for start in range(0, len(texts), _AT_A_TIME)]
-        left = [piece.start + _read_fixed(by, texts[piece], values[piece]) for piece in pieces]
-        places = np.concatenate([places[:0], *left])
+        others = [piece.start + _read_fixed(by, texts[piece], values[piece]) for piece in pieces]
+        places = np.concatenate([places[:0], *others])
     return values, places[matched(texts.take(pa.array(places)), by.day)]
 
 

@@ -17,17 +17,17 @@ import numpy as np
 
 from workbench.analysis.rules import MatchRule
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
-from workbench.analysis.statements.cells import Amounts, Cell, Line, Wrong, refused, text_of
+from workbench.analysis.statements.cells import Amounts, Cell, Line, Wrong, file_refusal, text_of
 from workbench.analysis.statements.columns import (
     DAYS,
     MOST_ROWS,
     NEARLY_ALL,
     SEPARATORS,
     Cut,
-    Money,
+    MoneyColumn,
     Proof,
     assigned,
-    cut,
+    cut_file,
     in_order,
     proofs_of,
     readings_of,
@@ -55,7 +55,7 @@ from workbench.analysis.statements.layouts import (
     layout_from,
     plain,
 )
-from workbench.analysis.statements.own_ledger import Ledger, read_ledger
+from workbench.analysis.statements.own_ledger import OwnLedger, read_ledger
 from workbench.analysis.statements.preamble import code_in
 from workbench.analysis.statements.recognising import recognised
 from workbench.analysis.statements.statement import Reading, Statement, read_statement
@@ -66,8 +66,8 @@ from workbench.domain.phones import masked_number
 from workbench.errors import StatementRefused
 from workbench.visible import visible
 
-NOT_TOLD: Final = "(unknown)"
-"""The account of a statement that nothing names."""
+UNKNOWN_ACCOUNT: Final = "(unknown)"
+"""The account of a statement, if neither the file nor the layout nor the caller names it."""
 _SETTINGS: Final = [setting.name for setting in fields(Layout)]
 WORDS: Final = ("accounts", "directions", "statuses", "types")
 _TABLES: Final = ("columns", *WORDS, "preamble")
@@ -89,8 +89,8 @@ _OWN: Final = re.compile("(?<=:)[^/]+(?=/USER)")
 class Draft:
     """A draft of a layout: the settings `declared`, their proofs and the open doubts. Its repr is the TOML file.
 
-    Columns have the fields of a statement. In a ledger a debit comes in, so that its TOML file has `debit` and `credit`
-    the other way round.
+    `columns` has the fields of a statement, in which incoming money is a credit. In the user's books it is a debit, so
+    the TOML file of a ledger has `debit` and `credit` exchanged.
     """
 
     def __init__(self, file: Cut) -> None:
@@ -114,14 +114,14 @@ class Draft:
         return self.file.amounts(self.declared.get("decimal", "."), self.declared.get("thousands", ""))
 
     def cells(self, field: str) -> dict[int, Cell]:
-        """Line → the cell of its row in the column of a field, empty cells if the field has no column."""
+        """Line → the cell of its row in the column of a field; all cells are empty if the field has no column."""
         return self.file.column(self.declared["columns"].get(field, ""))
 
     def texts(self, field: str) -> dict[int, str]:
         """Line → the text of its row's cell in the column of a field, for cells that are not blank."""
         return self.file.texts(self.declared["columns"].get(field, ""))
 
-    def found(self, name: str, value: object, proof: str = "") -> None:
+    def prove(self, name: str, value: object, proof: str = "") -> None:
         """Declare a setting that the file shows, with its proof; None leaves the default."""
         if value is not None:
             self.declared[name] = value
@@ -139,8 +139,8 @@ class Draft:
         for name, value in settings.items():
             if name not in _SETTINGS:
                 raise StatementRefused(f"A layout has no {name}; it has {', '.join(_SETTINGS)}.", setting=name)
-            for of_setting in (self.declared, self.proofs, self.doubts):
-                of_setting.pop(name, None)
+            for by_setting in (self.declared, self.proofs, self.doubts):
+                by_setting.pop(name, None)
             if value is not None:
                 self.declared[name] = value
             self.above = []
@@ -154,11 +154,11 @@ class Draft:
         """The file, read by this draft. Raises StatementRefused: see `read_statement`."""
         return read_as(self.file.path, self.layout)
 
-    def ledger(self) -> Ledger:
+    def ledger(self) -> OwnLedger:
         """The file, read by this draft. Raises StatementRefused: see `read_ledger`."""
         layout = self.layout
         by_row = layout.sections or "account" in layout.columns
-        return read_ledger(self.file.path, layout=layout, account=None if by_row else NOT_TOLD)
+        return read_ledger(self.file.path, layout=layout, account=None if by_row else UNKNOWN_ACCOUNT)
 
     @property
     def toml(self) -> str:
@@ -195,27 +195,27 @@ class Draft:
         """
         target = Path(path)
         if target.suffix != SUFFIX:
-            raise refused(str(path), f"is not a layout: its name must end in {SUFFIX}.")
+            raise file_refusal(str(path), f"is not a layout: its name must end in {SUFFIX}.")
         try:
             with target.open("x", encoding="utf-8", newline="\n") as handle:
                 handle.write(self.toml)
         except FileExistsError:
-            raise refused(str(path), "already exists.", hint="Give another name, or replace it.") from None
+            raise file_refusal(str(path), "already exists.", hint="Give another name, or replace it.") from None
         except OSError as wrong:
-            raise refused(str(path), f"cannot be written: {wrong.strerror}.") from None
+            raise file_refusal(str(path), f"cannot be written: {wrong.strerror}.") from None
 
 
 def read_as(path: Path, layout: Layout, **options: Unpack[Reading]) -> Statement:
-    """The statement in a file as the layout reads it; the account is NOT_TOLD, `(unknown)`, if nothing names it."""
-    told = layout if layout.account or options.get("account") else replace(layout, account=NOT_TOLD)
-    return read_statement(path, layout=told, **options)
+    """The statement in a file as the layout reads it; the account is `(unknown)` if nothing names it."""
+    named = layout if layout.account or options.get("account") else replace(layout, account=UNKNOWN_ACCOUNT)
+    return read_statement(path, layout=named, **options)
 
 
 def summary(statement: Statement) -> list[str]:
     """Sentences about the rows, their days, the unreadable ones, and the running balance."""
     bad = int(statement.rows["problem"].notna().sum())
     days = " to ".join(map(str, statement.period)) if statement.period else "no day"
-    account = "" if statement.account != NOT_TOLD else "; the account is unknown"
+    account = "" if statement.account != UNKNOWN_ACCOUNT else "; the account is unknown"
     rows = f"{_rows(len(statement.rows))}, {days}, {bad:,} unreadable{account}."
     return [rows, f"Running balance: {statement.follows}.", *statement.remarks]
 
@@ -245,22 +245,26 @@ def toml_value(value: object) -> str:
 def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
     """Draft the layout of a statement's file or, with `ledger`, of your own books.
 
-    In books a debit is what comes in: the layout of a ledger names its debits and credits as the file does.
+    In books a debit is incoming money: the layout of a ledger names its debits and credits as the file does.
 
     Raises StatementRefused: the file cannot be read, or has no line like a header.
 
     >>> draft_layout("october.csv").write("zanaco.toml")  # doctest: +SKIP
     """
-    draft = Draft(cut(Path(path), ledger=ledger))
-    way = draft.file.rows_of
-    draft.found("encoding", way.encoding, "the file is not UTF-8")
-    draft.found("delimiter", way.delimiter if way.delimiter != "," else None)
+    draft = Draft(cut_file(Path(path), ledger=ledger))
+    encoding, delimiter = draft.file.rows_of.encoding, draft.file.rows_of.delimiter
+    draft.prove("encoding", encoding, "the file is not UTF-8")
+    draft.prove("delimiter", delimiter if delimiter != "," else None)
     directions, newest_first = _columns(draft)
     dated = _dates(draft, newest_first=newest_first)
     _amounts(draft)
     _parties(draft)
     _words(draft, directions)
-    _keys(draft, _movements(draft, dated))
+    moving = _movements(draft, dated)
+    keys = {line: text for line, text in draft.texts("key").items() if line in moving}
+    if lacking := len(moving) - len(keys):
+        proof = f"rows without a key: {lacking} of {len(moving)}; it is made of what they say"
+        draft.prove("makes_keys", value=True, proof=proof)
     _preamble(draft)
     columns, headings = draft.columns, draft.file.headings
     draft.declared["columns"] = {name: columns[name] for name in (*LEDGER_FIELDS, *FIELDS) if name in columns}
@@ -269,42 +273,47 @@ def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
         cells = draft.file.texts(heading).values()
         if cells and all(_DECIMALS.search(text) and isinstance(draft.amounts.read(text), int) for text in cells):
             draft.doubt("ignored", f"{heading!r} has amounts that are not read: if it is a fee or a balance, name it")
-    draft.above = _result(draft)
+    draft.above, left_out = _result(draft)
+    once = [text for line, text in keys.items() if line not in left_out]
+    if shared := len(once) - len({*once}):
+        count = len(moving - left_out)
+        doubt = f"rows with the key of another: {shared} of {count}; told twice, or parts of one payment"
+        draft.doubt("columns.key", doubt)
     return draft
 
 
 def _columns(draft: Draft) -> tuple[dict[str, str], bool | None]:
     """Declares in `draft` the column of each field: by its heading, if its cells fit, else by the balance or its cells.
 
-    Adds doubts about columns that its cells alone show, columns without a heading, a missing moment or amount, and a
-    statement of several accounts. Returns what the balance proves: the direction of each word, and whether the newest
-    row comes first, None if no order is proven.
+    Adds doubts about columns that only their cells show, columns without a heading, a missing moment or amount, and a
+    statement of several accounts. Returns what the balance proves: word → its direction, and True if the newest row
+    comes first, None if no order is proven.
     """
-    file, sample, found = draft.file, draft.file.sample, draft.declared["columns"]
+    file, sample, columns = draft.file, draft.file.sample, draft.declared["columns"]
     known = LEDGER_HEADINGS if file.is_ledger else HEADINGS
-    found |= assigned(file.filled, known, sample.fits)
+    columns |= assigned(file.filled, known, sample.fits)
     # A month without a debit has an empty column of debits.
     empty = assigned([name for name in file.headings if name not in file.filled], known)
     for side in SWAPPED:
-        if side in empty and side not in found:
-            found[side] = empty[side]
-            sample.money[empty[side]] = Money.of(sample.column("").values(), draft.amounts)
-    proven = _prove(draft)
+        if side in empty and side not in columns:
+            columns[side] = empty[side]
+            sample.money[empty[side]] = MoneyColumn.from_cells(sample.column("").values(), draft.amounts)
+    proven = _prove_balance(draft)
     _one_of_two(draft)
     scores = {heading: _scores(sample, heading) for heading in file.filled}
     for name, instead in _BY_CELLS.items():
-        left = {heading: of[name] for heading, of in scores.items() if of[name] and heading not in found.values()}
-        if left and name not in found and not found.keys() & instead:
-            found[name] = max(left, key=left.__getitem__)
+        by_heading = {heading: by_field[name] for heading, by_field in scores.items() if by_field[name]}
+        likely = {heading: score for heading, score in by_heading.items() if heading not in columns.values()}
+        if likely and name not in columns and not columns.keys() & instead:
+            columns[name] = max(likely, key=likely.__getitem__)
             draft.doubt(f"columns.{name}", "by its cells alone")
-    _settle_ways(sample, found)
-    draft.doubts = {
-        where: doubts for where, doubts in draft.doubts.items() if where.removeprefix("columns.") in {"columns", *found}
-    }
+    _settle_ways(sample, columns)
+    kept = {"columns", *columns}
+    draft.doubts = {at: texts for at, texts in draft.doubts.items() if at.removeprefix("columns.") in kept}
     _accounts(draft)
-    if "moment" not in found:
+    if "moment" not in columns:
         draft.doubt("columns", 'moment = ""  # no heading is known for it')
-    if found.keys().isdisjoint(("amount", "debit")):
+    if columns.keys().isdisjoint(("amount", "debit")):
         draft.doubt("columns", 'amount = ""  # no heading is known for it, and no cells prove it')
     for place, heading in enumerate(file.headings):
         is_filled = any(len(cells) > place and cells[place] != "" for _, cells in file.rows)
@@ -321,8 +330,8 @@ def _accounts(draft: Draft) -> None:
     file, named = draft.file, dict[str, int]()
     account = assigned(file.headings, {"account": LEDGER_HEADINGS["account"]}).get("account", "")
     if not file.is_ledger and len({*file.texts(account).values()}) > 1:
-        said = f"{account!r} names several accounts, as your own ledger does: draft it with --ledger (ledger=True)"
-        draft.doubt("columns", said)
+        doubt = f"{account!r} names several accounts, as your own ledger does: draft it with --ledger (ledger=True)"
+        draft.doubt("columns", doubt)
     is_above = file.is_ledger and not file.headings[0] and "account" not in draft.columns
     above, begins = "", 0
     for line, cells in file.rows if is_above else ():
@@ -332,28 +341,28 @@ def _accounts(draft: Draft) -> None:
             above, begins = text, line
     named.pop("", None)
     if named:
-        draft.found("sections", value=True, proof=", ".join(f"line {named[text]} {text!r}" for text in [*named][:2]))
-        draft.found("accounts", dict.fromkeys(named, ""))
+        draft.prove("sections", value=True, proof=", ".join(f"line {named[text]} {text!r}" for text in [*named][:2]))
+        draft.prove("accounts", dict.fromkeys(named, ""))
         draft.proofs |= {f"accounts.{text}": _MEANINGS["account"][1][0] for text in named}
 
 
-def _prove(draft: Draft) -> tuple[dict[str, str], bool | None]:
+def _prove_balance(draft: Draft) -> tuple[dict[str, str], bool | None]:
     """Replaces in `draft` the columns of money that headings suggest by those that the balance proves; adds doubts.
 
-    Returns the direction of each word, and True if the newest row comes first; None if no order is proven.
+    Returns word → the direction that it means, and True if the newest row comes first, None if no order is proven.
     """
-    sample, found = draft.file.sample, draft.declared["columns"]
+    sample, known = draft.file.sample, draft.declared["columns"]
     tried: list[Proof] = []
-    for fee in dict.fromkeys((None, found.get("fee"))):
+    for fee in dict.fromkeys((None, known.get("fee"))):
         # A fee is tried if without it a row is left that is not explained.
-        if not tried or len(tried[0].steps) < tried[0].of:
-            tried += proofs_of(sample, found, fee)
+        if not tried or len(tried[0].steps) < tried[0].compared:
+            tried += proofs_of(sample, known, fee)
             tried.sort(key=lambda proof: (proof.explains, proof.agreed, proof.rank), reverse=True)
     if not tried or not tried[0].explains[0]:
         return {}, None
     best = tried[0]
     columns, moves = best.columns, best.moves
-    is_known = columns.items() <= found.items()
+    is_known = columns.items() <= known.items()
     alike = [proof for proof in tried if (proof.explains, proof.rank) == (best.explains, best.rank)]
     if len(best.steps) == 1 and not is_known and best.agreed < len(columns) - 1:
         draft.doubt("columns.balance", "one row alone shows it")
@@ -364,9 +373,9 @@ def _prove(draft: Draft) -> tuple[dict[str, str], bool | None]:
     orders = {proof.newest_first for proof in alike if (proof.columns, proof.agreed) == (columns, best.agreed)}
     if not is_known:
         draft.proofs["columns.balance"] = best.in_words(sample)
-        kept = {name: heading for name, heading in found.items() if name not in _OF_BALANCE}
-        found.clear()
-        found |= columns | {name: heading for name, heading in kept.items() if heading not in columns.values()}
+        kept = {name: heading for name, heading in known.items() if name not in _OF_BALANCE}
+        known.clear()
+        known |= columns | {name: heading for name, heading in kept.items() if heading not in columns.values()}
     is_signed = columns.keys() & {"amount", "direction", "from"} == {"amount"}
     values = sample.money[columns["amount"]].values if is_signed else moves
     if (values < 0).any() and (values * np.sign(moves) < 0).any():
@@ -374,65 +383,68 @@ def _prove(draft: Draft) -> tuple[dict[str, str], bool | None]:
         draft.doubt("columns.amount", text)
     # The rows between two balances that agree; the oldest balance proves nothing about its own row.
     between = {row for before, row in best.steps for row in range(min(before + 1, row), max(before, row + 1))}
-    fee = found.get("fee")
+    fee = known.get("fee")
     if fee and "fee" not in columns and any(sample.money[fee].values[row] and moves[row] for row in between):
-        draft.doubt("columns", f"fee = {json.dumps(found.pop('fee'))}  # the balance follows without it alone")
+        draft.doubt("columns", f"fee = {json.dumps(known.pop('fee'))}  # the balance follows without it alone")
     moved = zip(sample.words[columns.get("direction", "")], moves.tolist(), strict=True)
     directions = {word: "in" if move > 0 else "out" for word, move in moved if word and move}
     return directions, orders.pop() if len(orders) == 1 else None
 
 
 _OF_BALANCE: Final = ("amount", "debit", "credit", "direction", "from", "to", "balance", "side")
-"""The fields that a proof replaces."""
+"""The fields whose columns `_prove_balance` replaces by those that the balance proves."""
 
 
 def _one_of_two(draft: Draft) -> None:
-    """Declares in `draft` two columns as debit and credit if each row fills one of them and no other way is found.
+    """Declares in `draft` two columns as debit and credit if each row fills exactly one of them.
 
-    Adds a doubt about which is the debit, unless a heading or amounts below zero show it.
+    Does nothing if an amount, or debit and credit, are declared already. Adds a doubt about which column is the debit,
+    unless a heading or amounts below zero show it.
     """
-    found, money = draft.declared["columns"], draft.file.sample.money
-    if "amount" in found or {"debit", "credit"} <= found.keys():
+    columns, money = draft.declared["columns"], draft.file.sample.money
+    if "amount" in columns or {"debit", "credit"} <= columns.keys():
         return
-    told = {name: column.values != 0 for name, column in money.items()}
+    is_filled = {name: column.values != 0 for name, column in money.items()}
     pairs = [
         (a, b) for a, b in permutations(money, 2)
-        if (told[a] ^ told[b]).all() and told[a].any() and told[b].any()
-        and (found.get("debit", a), found.get("credit", b)) == (a, b)
+        if (is_filled[a] ^ is_filled[b]).all() and is_filled[a].any() and is_filled[b].any()
+        and (columns.get("debit", a), columns.get("credit", b)) == (a, b)
     ]  # fmt: skip
     if pairs:
         # Amounts below zero go out.
         debit, credit = min(pairs, key=lambda pair: money[pair[0]].values.sum() > 0)
-        if not (found.keys() & {"debit", "credit"} or (money[debit].values < 0).any()):
+        if not (columns.keys() & {"debit", "credit"} or (money[debit].values < 0).any()):
             text = f"each row fills {debit!r} or {credit!r}; nothing proves which of them goes out"
             draft.doubt("columns.debit", text)
-        found |= {"debit": debit, "credit": credit}
+        columns |= {"debit": debit, "credit": credit}
 
 
-def _settle_ways(sample: Cut, found: dict[str, str]) -> None:
-    """Changes `found` (column → heading) in place until only one way to show the direction is left.
+def _settle_ways(sample: Cut, columns: dict[str, str]) -> None:
+    """Changes `columns` (field → heading) in place so that they show the direction of a row in only one way.
 
-    Removes or renames columns: amount, direction, debit and credit, from and to, type.
+    Removes `amount` or `direction` beside debit and credit, `direction` beside a signed amount, and `from` or `to` if
+    it stands alone. A column of types becomes `direction`, and a direction `side`, if the other columns require it.
     """
-    money = sample.money.get(found.get("amount", ""))
-    if {"debit", "credit"} <= found.keys():
+    money = sample.money.get(columns.get("amount", ""))
+    if {"debit", "credit"} <= columns.keys():
         # A column CR/DR beside the two is that of the balance.
-        if side := found.pop("direction", None):
-            found.setdefault("side", side)
-        found.pop("amount", None)
+        if side := columns.pop("direction", None):
+            columns.setdefault("side", side)
+        columns.pop("amount", None)
     elif money and (money.values < 0).any():
-        found.pop("direction", None)
-    if "amount" in found and "direction" not in found and sample.says_only(DIRECTION_WORDS, found.get("type", "")):
-        found["direction"] = found.pop("type")
-    for name in () if {"from", "to"} <= found.keys() else ("from", "to"):
-        found.pop(name, None)
+        columns.pop("direction", None)
+    has_words = sample.says_only(DIRECTION_WORDS, columns.get("type", ""))
+    if "amount" in columns and "direction" not in columns and has_words:
+        columns["direction"] = columns.pop("type")
+    for name in () if {"from", "to"} <= columns.keys() else ("from", "to"):
+        columns.pop(name, None)
 
 
 _BY_CELLS: Final[dict[str, set[str]]] = {
     "moment": set(), "status": set(), "amount": {"debit"}, "direction": {"debit", "from"}, "phone": {"from", "to"},
     "key": set(), "description": set(),
 }  # fmt: skip
-"""Field whose column the cells alone may show → the fields that, once found, make it needless."""
+"""Field whose column the cells alone may show → the fields whose columns make one for this field needless."""
 
 
 def _scores(sample: Cut, heading: str) -> dict[str, float]:
@@ -481,7 +493,7 @@ def _dates(draft: Draft, *, newest_first: bool | None) -> set[int]:
     most = max(map(len, read.values()))
     likely = {by: at for by, at in read.items() if len(at) == most}
     # Of formats that read the same the first is kept.
-    readings = {by: at for by, at in likely.items() if by == next(of for of in likely if likely[of] == at)}
+    readings = {by: at for by, at in likely.items() if by == next(first for first in likely if likely[first] == at)}
     chosen = next(iter(readings))
     unread = [
         (f"line {line}", f"{text!r}{': a month has its English name, or a number' * bool(_MONTH.search(text))}")
@@ -490,10 +502,10 @@ def _dates(draft: Draft, *, newest_first: bool | None) -> set[int]:
     if not most and own:
         has_time = any((at.hour, at.minute, at.second) != (0, 0, 0) for at in own.values())
         times = [f" {time_of(text)}" for text in draft.texts("time").values()][:1] or [" %H:%M:%S"] * has_time
-        draft.found("dates", ["%Y-%m-%d" + "".join(times)], "the sheet's own moments")
+        draft.prove("dates", ["%Y-%m-%d" + "".join(times)], "the sheet's own moments")
         return {*own}
     if not most:
-        draft.found("dates", ["%Y-%m-%d"])
+        draft.prove("dates", ["%Y-%m-%d"])
         draft.doubt("dates", f"no known format reads {unread[0][1]}" if unread else "no row tells how days are written")
         return set()
     if unread:
@@ -502,7 +514,7 @@ def _dates(draft: Draft, *, newest_first: bool | None) -> set[int]:
         text = f"{len(own)} days are the sheet's own and {len(texts)} are text: a spreadsheet may have turned the day"
         draft.doubt("dates", f"{text} and the month of its own round")
     dated = {*own}.union(*readings.values())
-    draft.found("dates", [*readings])
+    draft.prove("dates", [*readings])
     if len(readings) == 1:
         by_other = read.get(chosen.translate(str.maketrans("dm", "md")), read[chosen])
         line = next((line for line in read[chosen] if line not in by_other), 0)
@@ -513,14 +525,14 @@ def _dates(draft: Draft, *, newest_first: bool | None) -> set[int]:
     for why_not in (partial(_outside_of_period, draft.file.above), is_out):
         out = {by: why for by, at in readings.items() if (why := why_not(by, at))}
         if len(out) == len(readings) - 1:
-            draft.found("dates", [by for by in readings if by not in out], next(iter(out.values())))
+            draft.prove("dates", [by for by in readings if by not in out], next(iter(out.values())))
             return dated
-    told = []
+    choices = []
     for by, at in readings.items():
         days = " to ".join(f"{moment(end(at.values())).date()}" for end in (min, max))
-        told.append(f"{by} reads {days}{' (day first is usual here)' * (by == chosen)}")
-    said = "no row decides: keep in dates the right format, or all until another file decides"
-    draft.doubt("dates", f"{said}: {', '.join(told)}")
+        choices.append(f"{by} reads {days}{' (day first is usual here)' * (by == chosen)}")
+    doubt = "no row decides: keep in dates the right format, or all until another file decides"
+    draft.doubt("dates", f"{doubt}: {', '.join(choices)}")
     return dated
 
 
@@ -532,19 +544,19 @@ def _is_day_first(pattern: str) -> bool | None:
 def _outside_of_period(above: Sequence[Line], by: str, read: Mapping[int, int]) -> str:
     """The proof, in words, that the format `by` is wrong: a day above the header or the period there contradicts it.
 
-    `read` is line → milliseconds by this format, `above` the lines above the header. Empty if nothing contradicts the
-    format.
+    Empty if nothing contradicts the format. `above` has the lines above the header, and `read` is line → milliseconds
+    as this format reads the rows.
     """
     is_day_first = _is_day_first(by)
     # Eight digits are more likely an account's number than a day.
     formats = [DateFormat(day) for day in DAYS if day != "%Y%m%d" and _is_day_first(day) in (None, is_day_first)]
-    told: list[tuple[int, int, str]] = []
+    days: list[tuple[int, int, str]] = []
     for line, text in ((line, text_of(cell).strip()) for line, cells in above for cell in cells):
         for day in next(filter(None, (known.all_in(text) for known in formats)), []):
             if day is None:
                 return f"line {line} {text!r} can only be {'month' if is_day_first else 'day'} first"
-            told.append((day, line, text))
-    begin, end = min(told, default=(0, 0, "")), max(told, default=(0, 0, ""))
+            days.append((day, line, text))
+    begin, end = min(days, default=(0, 0, "")), max(days, default=(0, 0, ""))
     is_before, is_after = min(read.values()) < begin[0], max(read.values()) >= end[0] + DAY_MS
     # A single day, such as that of the print, is no period.
     if begin[0] == end[0] or not (is_before or is_after):
@@ -556,8 +568,8 @@ def _outside_of_period(above: Sequence[Line], by: str, read: Mapping[int, int]) 
 def _out_of_order(texts: Mapping[int, str], _: str, read: Mapping[int, int], *, newest_first: bool | None) -> str:
     """The proof, in words, that a format is wrong: it puts a row out of order.
 
-    `read` is line → milliseconds by the format, `texts` line → text; `newest_first` is the order, None if unknown.
-    Empty if rows are in order, or too few to tell.
+    Empty if the rows are in order, or too few to tell. `texts` is line → text, `read` line → milliseconds as the format
+    reads the text; `newest_first` is the order of the rows, None if it is unknown.
     """
     moments = [*read.values()]
     if in_order(moments, newest_first=newest_first) or (newest_first is None and len({*moments}) < _LEAST_DAYS):
@@ -577,21 +589,25 @@ def _amounts(draft: Draft) -> None:
     chosen, usual = min(unread, key=lambda marks: len(unread[marks])), SEPARATORS[0]
     for name, mark, other in zip(("decimal", "thousands"), chosen, usual, strict=True):
         if mark != other:
-            draft.found(name, mark, next((proof for proof in unread[usual] if mark in proof), ""))
-    if left := unread[chosen]:
-        draft.doubt("decimal", f"{len(left)} of {len(texts)} amounts are not read, such as {left[0]}")
-    styles = {name: Money.of(draft.cells(name).values(), draft.amounts).styles for name in ("debit", "fee", "amount")}
-    ways = styles["debit" if draft.texts("debit") else "fee"]
-    # Of ways that are equally common the plain one is taken.
-    way = max(ways, key=lambda style: (ways[style], style == DEBITS[0]), default=DEBITS[0])
-    if way in DEBITS[1:]:
-        draft.found("debits", way, f"{ways[way]} of {ways.total()}; another is a reversal")
+            draft.prove(name, mark, next((proof for proof in unread[usual] if mark in proof), ""))
+    if examples := unread[chosen]:
+        draft.doubt("decimal", f"{len(examples)} of {len(texts)} amounts are not read, such as {examples[0]}")
+    styles = {
+        name: MoneyColumn.from_cells(draft.cells(name).values(), draft.amounts).styles
+        for name in ("debit", "fee", "amount")
+    }
+    counts = styles["debit" if draft.texts("debit") else "fee"]
+    # Of styles that are equally common the plain one is taken.
+    usual_style = max(counts, key=lambda style: (counts[style], style == DEBITS[0]), default=DEBITS[0])
+    if usual_style in DEBITS[1:]:
+        proof = f"{counts[usual_style]} of {counts.total()}; another is a reversal"
+        draft.prove("debits", usual_style, proof)
     if {*styles["amount"]} == {"plain"} and draft.columns.keys().isdisjoint(("debit", "direction", "from")):
         draft.doubt("columns.amount", "no row has a sign, and nothing else tells a direction: all is coming in")
 
 
 def _parties(draft: Draft) -> None:
-    """Declares in `draft` the account's own party, on one side of each row, and how other parties write a number."""
+    """Declares in `draft` the account's own party, and the pattern by which customers' numbers stand in their cells."""
     sides = [[text_of(cell).strip() for cell in draft.cells(name).values()] for name in ("from", "to")]
     pairs = [*zip(*sides, strict=True)]
     customers = [text for name in ("from", "to", "phone") for text in draft.texts(name).values()]
@@ -604,7 +620,7 @@ def _parties(draft: Draft) -> None:
         fits = [own for own, rows in clear.items() if rows >= NEARLY_ALL * len(pairs)]
         own, *others = sorted(fits, key=lambda own: "*" not in own) or [""]
         if own:
-            draft.found("own", own, f"on one side alone in {clear[own]} of {len(pairs)} rows")
+            draft.prove("own", own, f"on one side alone in {clear[own]} of {len(pairs)} rows")
             customers = [party for party in customers if not _is_like(own, party)]
         else:
             draft.doubt("own", 'own = ""  # how the own party is written; with from and to below, it tells directions')
@@ -615,7 +631,7 @@ def _parties(draft: Draft) -> None:
             draft.doubt("own", f"{toml_value(other)} could be it as well: which party is the account's?")
     around = [_NUMBER.split(party, maxsplit=1) for party in customers if _NUMBER.search(party)]
     before, after = (_alike([texts[side] for texts in around], from_end=not side) for side in (0, 1))
-    draft.found("party", f"{before}{{phone}}{after}" if before + after else None)
+    draft.prove("party", f"{before}{{phone}}{after}" if before + after else None)
 
 
 def _is_like(own: str, party: str) -> bool:
@@ -650,9 +666,10 @@ _MEANINGS: Final[dict[str, tuple[str, Sequence[str], Callable[[str], str | None]
 
 
 def _words(draft: Draft, directions: Mapping[str, str]) -> None:
-    """Declares in `draft` the meanings of columns' words, with the number of rows; unknown words are left to fill in.
+    """Declares in `draft` what the words mean in the columns of accounts, directions, statuses and types.
 
-    `directions` is a word → the direction that the balance gives it.
+    The comment behind a word has its number of rows. A word without a known meaning is left for the user to fill in.
+    `directions` is word → the direction that the balance proves.
     """
     for name, (table, known, meaning) in _MEANINGS.items():
         words = (" ".join(text.split()) for text in draft.texts(name).values())
@@ -660,18 +677,18 @@ def _words(draft: Draft, directions: Mapping[str, str]) -> None:
         if len(counts) > _MOST_WORDS:
             draft.doubt(f"columns.{name}", f"it has {len(counts)} different words, too many for a {name}")
             continue
-        found = {}
+        meanings = {}
         for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
             by_balance = directions.get(heading_key(word)) if name == "direction" else None
             meant = meaning(word)
             if draft.file.is_ledger and heading_key(word) in _SIDES:
                 meant = "in" if meant == "out" else "out"
-            found[word] = by_balance or meant or ""
-            told = " by the balance" * bool(by_balance and by_balance != meant)
-            proof = f"{_rows(count)}{told}"
-            draft.proofs[f"{table}.{word}"] = proof if found[word] else f"{proof}: {', '.join(known)}"
-        draft.found(table, found or None)
-        if name == "direction" and name in draft.columns and not any(found.values()):
+            meanings[word] = by_balance or meant or ""
+            how = " by the balance" * bool(by_balance and by_balance != meant)
+            proof = f"{_rows(count)}{how}"
+            draft.proofs[f"{table}.{word}"] = proof if meanings[word] else f"{proof}: {', '.join(known)}"
+        draft.prove(table, meanings or None)
+        if name == "direction" and name in draft.columns and not any(meanings.values()):
             heading = draft.declared["columns"].pop(name)
             draft.doubt("columns", f"{name} = {toml_value(heading)}  # none of its words is known")
 
@@ -687,11 +704,11 @@ def _movements(draft: Draft, dated: set[int]) -> set[int]:
     place = draft.file.headings.index(draft.columns["description"]) if "description" in draft.columns else None
     begins: dict[str, None] = {}
     for line, cells in rows:
-        told = [(at, text_of(cell)) for at, cell in enumerate(cells) if cell != ""]
+        filled = [(at, text_of(cell)) for at, cell in enumerate(cells) if cell != ""]
         is_day = _LIKE_A_DAY.match(text_of(moments.get(line, "")).strip())
-        if line > end and not is_day and (len(told) > 1 or told[0][0] != place or TOTAL.match(told[0][1])):
-            begins[_beginning(told[0][1])] = None
-    draft.found("footers", None if "sections" in draft.declared else [*filter(None, begins)] or None)
+        if line > end and not is_day and (len(filled) > 1 or filled[0][0] != place or TOTAL.match(filled[0][1])):
+            begins[_beginning(filled[0][1])] = None
+    draft.prove("footers", None if "sections" in draft.declared else [*filter(None, begins)] or None)
     money = [draft.cells(name) for name in ("amount", "debit", "credit") if name in draft.columns]
     balances, read = draft.cells("balance"), draft.amounts.read
     ends = {min(dated), max(dated)} if len(dated) > 1 else set()
@@ -712,7 +729,7 @@ def _movements(draft: Draft, dated: set[int]) -> set[int]:
         if known := OPENING.match(text_of(cells[0]).strip()):
             openings.setdefault(known[0], f"line {line}")
     openings.pop("", None)
-    draft.found("openings", [*openings] or None, ", ".join(openings.values()))
+    draft.prove("openings", [*openings] or None, ", ".join(openings.values()))
     moving = (dated if "moment" in draft.columns else {line for line, _ in rows}) - stated
     last = max(moving, default=0)
     if any(TOTAL.match(text_of(cell)) for line, cells in rows if line == last for cell in cells):
@@ -721,22 +738,8 @@ def _movements(draft: Draft, dated: set[int]) -> set[int]:
 
 
 def _beginning(text: str) -> str:
-    """The words of a total or an opening before a colon or a number."""
+    """The words with which a total or a stated balance begins, up to a colon or a number."""
     return re.split("[:0-9]", text)[0].strip()
-
-
-def _keys(draft: Draft, moving: set[int]) -> None:
-    """Adds a doubt to `draft` if rows share a key, and declares `makes_keys` if rows lack one.
-
-    `moving` are the lines of the rows that move money.
-    """
-    keys = [text for line, text in draft.texts("key").items() if line in moving]
-    if repeated := len(keys) - len({*keys}):
-        said = f"rows with the key of another: {repeated} of {len(moving)}; told twice, or parts of one payment"
-        draft.doubt("columns.key", said)
-    if lacking := len(moving) - len(keys):
-        proof = f"rows without a key: {lacking} of {len(moving)}; it is made of what they say"
-        draft.found("makes_keys", value=True, proof=proof)
 
 
 def _preamble(draft: Draft) -> None:
@@ -770,36 +773,41 @@ def _preamble(draft: Draft) -> None:
         labels = {name: label for name, label in labels.items() if name not in ("first", "last")}
     elif days:
         common = [pattern for pattern in likely if all(pattern in patterns for patterns in read)]
-        one = common[:1] or [*dict.fromkeys(patterns[0] for patterns in read)]
-        draft.found("preamble_date", one if one[1:] else one[0])
-    draft.found("preamble", labels or None)
+        chosen = common[:1] or [*dict.fromkeys(patterns[0] for patterns in read)]
+        draft.prove("preamble_date", chosen if chosen[1:] else chosen[0])
+    draft.prove("preamble", labels or None)
     if "account" not in {*labels, *draft.columns} and "sections" not in draft.declared:
-        said = f"or another: the account of the ledger that it shows{number}"
-        draft.doubt("account", f'account = "bank:settlement"  # {said}')
+        meaning = f"or another: the account of the ledger that it shows{number}"
+        draft.doubt("account", f'account = "bank:settlement"  # {meaning}')
     is_open = "currency" not in {*labels, *draft.columns}
     if is_open and draft.file.currency:
-        draft.found("currency", *draft.file.currency)
+        draft.prove("currency", *draft.file.currency)
     elif is_open:
         draft.doubt("currency", f'currency = "{ZMW.code}"  # or another: nothing here tells it')
 
 
-def _result(draft: Draft) -> list[str]:
-    """Sentences on how the draft reads the file, or why it cannot; and on the shipped layout that has its headings."""
-    file = draft.file
+def _result(draft: Draft) -> tuple[list[str], set[int]]:
+    """Sentences on how the draft reads the file, or why it cannot; and on the shipped layout that has its headings.
+
+    The second value has the lines that repeat the row above, with its balance, and so count as no rows of their own.
+    """
+    file, repeated = draft.file, set[int]()
     try:
         if len(file.rows) == MOST_ROWS:
-            said = [f"? Its first and last {MOST_ROWS // 2:,} rows were looked at; --check reads them all."]
+            sentences = [f"? Its first and last {MOST_ROWS // 2:,} rows were looked at; --check reads them all."]
         elif file.is_ledger:
             ledger = draft.ledger()
             days, accounts = ledger.rows["business_date"], " and ".join(ledger.accounts)
-            said = [f"{_rows(len(days))}, {days.min()} to {days.max()}, of {accounts}."]
+            sentences = [f"{_rows(len(days))}, {days.min()} to {days.max()}, of {accounts}."]
         else:
-            said = summary(draft.statement())
+            statement = draft.statement()
+            sentences, repeated = summary(statement), {*statement.repeated}
     except StatementRefused as wrong:
         hint = "Keep the right format in dates." if "formats" in wrong.facts else wrong.hint
-        said = [f"? It cannot be read so: {wrong.message} {hint}".strip()]
+        sentences = [f"? It cannot be read so: {wrong.message} {hint}".strip()]
     with suppress(StatementRefused):
         if not file.is_ledger:
             name = recognised(file.path, LAYOUTS.values(), named=False).layout.name
-            said.append(f"The shipped layout {name} has its headings, so you may need none of your own: see --check.")
-    return said
+            why = f"The shipped layout {name} has its headings, so you may need none of your own: see --check."
+            sentences.append(why)
+    return sentences, repeated

@@ -19,11 +19,11 @@ from workbench.analysis.statements.cells import (
     ABOVE,
     BELOW,
     QUICK_KEYS,
-    Amount,
+    AmountCell,
     Amounts,
     Body,
     Cell,
-    Column,
+    CellColumn,
     Mask,
     Quick,
     Whole,
@@ -35,13 +35,22 @@ from workbench.analysis.statements.cells import (
     key_of,
     mask_of,
     matched,
-    shown,
+    quoted,
     spread,
     text_of,
 )
 from workbench.analysis.statements.dates import ABSENT, ISO_MOMENT, DateFormat, dates_in
-from workbench.analysis.statements.layouts import AMOUNTS, CODE, FOUND, LEDGER_FIELDS, Layout, heading_key
-from workbench.analysis.statements.recognising import Found
+from workbench.analysis.statements.layouts import (
+    AMOUNTS,
+    CODE,
+    IN_TEXTS,
+    LEDGER_FIELDS,
+    OPENING,
+    PAGE,
+    Layout,
+    heading_key,
+)
+from workbench.analysis.statements.recognising import RecognisedFile
 from workbench.domain.masking import mask_numbers
 from workbench.domain.moments import DAY_MS, LUSAKA_MS, milliseconds
 from workbench.domain.phones import COUNTRY_CODE, MARK, masked_number
@@ -54,9 +63,10 @@ Reader = Callable[[Cell], Any]
 
 
 def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
-    """Field → the reader of its cells; `amounts` → the reader of amounts in `currency`.
+    """Field → the reader of its cells; `amounts` → the reader of amounts in `currency`, an `Amounts`.
 
-    A spreadsheet error such as `#N/A` makes a cell wrong, except in descriptions and parties.
+    `signed` reads an amount with its sign, `party` the number in a party's cell, and `own` returns True for the
+    account's own party. A spreadsheet error such as `#N/A` makes a cell wrong, except in descriptions and parties.
     """
     own = re.compile(translate(layout.own))
     party = re.compile("(.*?)".join(re.escape(part).replace(r"\*", ".*") for part in layout.party.split("{phone}", 1)))
@@ -78,13 +88,13 @@ def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
     }
     of_ledgers: dict[str, Reader] = {
         **dict.fromkeys(LEDGER_FIELDS, key_of),
-        "account": partial(_account, layout, {heading_key(word): of for word, of in layout.accounts.items()}),
+        "account": partial(_account, layout, {heading_key(word): name for word, name in layout.accounts.items()}),
         "number": _integer,
         "day": partial(_day, [*map(DateFormat, layout.preamble_dates)]),
     }
 
     def number_of(cell: Cell) -> str:
-        """A party's number as the file writes it."""
+        """The number within a party's cell, as the file writes it; the whole cell if the pattern does not fit."""
         text = text_of(cell).strip()
         within = party.fullmatch(text)
         return within[1] if within else text
@@ -119,16 +129,16 @@ def _amount(amounts: Amounts, plus: Collection[str], minus: Collection[str] = ()
     """
 
     def read(cell: Cell) -> int | Wrong:
-        found = amounts.styled(cell)
-        if not isinstance(found, Amount):
-            return found or (Wrong("is missing") if zero else 0)
-        if zero and not (found.minor and found.style in (*plus, *minus)):
-            return Wrong(f"{shown(cell)} is {zero}")
-        if found.style in plus or not found.minor:
-            return found.minor
-        if found.style in minus:
-            return -found.minor
-        return Wrong(f"{shown(cell)} is {'negative' if found.signed < 0 else 'not negative, as the layout requires'}")
+        amount = amounts.styled(cell)
+        if not isinstance(amount, AmountCell):
+            return amount or (Wrong("is missing") if zero else 0)
+        if zero and not (amount.minor and amount.style in (*plus, *minus)):
+            return Wrong(f"{quoted(cell)} is {zero}")
+        if amount.style in plus or not amount.minor:
+            return amount.minor
+        if amount.style in minus:
+            return -amount.minor
+        return Wrong(f"{quoted(cell)} is {'negative' if amount.signed < 0 else 'not negative, as the layout requires'}")
 
     return read
 
@@ -141,7 +151,7 @@ def _words(words: Mapping[str, str], *, otherwise: str | None = None) -> Reader:
         text = text_of(cell)
         value = values.get(heading_key(text), otherwise)
         if value is None:
-            return Wrong(f"{shown(text)} is none of {', '.join(words)}" if text.strip() else "is missing")
+            return Wrong(f"{quoted(text)} is none of {', '.join(words)}" if text.strip() else "is missing")
         return value
 
     return read
@@ -150,7 +160,7 @@ def _words(words: Mapping[str, str], *, otherwise: str | None = None) -> Reader:
 def _currency(otherwise: str, cell: Cell) -> str | Wrong:
     """The three-letter code in a cell, known or not; `otherwise` for an empty cell, Wrong for any other text."""
     text = text_of(cell).strip().upper() or otherwise
-    return text if CODE.fullmatch(text) else Wrong(f"{shown(cell)} is not a currency")
+    return text if CODE.fullmatch(text) else Wrong(f"{quoted(cell)} is not a currency")
 
 
 def _account(layout: Layout, known: Mapping[str, str], cell: Cell) -> str | Wrong:
@@ -161,23 +171,23 @@ def _account(layout: Layout, known: Mapping[str, str], cell: Cell) -> str | Wron
     text = key_of(cell) or Wrong("is missing")
     if isinstance(text, Wrong) or not known:
         return text
-    return known.get(heading_key(text), Wrong(f"{shown(text)} is none of {', '.join(layout.accounts)}"))
+    return known.get(heading_key(text), Wrong(f"{quoted(text)} is none of {', '.join(layout.accounts)}"))
 
 
 def _day(formats: Sequence[DateFormat], cell: Cell) -> int | Wrong:
-    """The day in a cell, in days since 1970."""
+    """The day in a cell, in days since 1970; Wrong if no format reads it, or two formats read different days."""
     if isinstance(cell, datetime):
         return milliseconds(cell.replace(tzinfo=UTC)) // DAY_MS
     read = {at // DAY_MS for by in formats if (at := by.read(text_of(cell).strip())) is not None}
     why = "is written in two ways" if read else "is not a day written as"
-    return read.pop() if len(read) == 1 else Wrong(f"{shown(cell)} {why} {' or '.join(by.pattern for by in formats)}")
+    return read.pop() if len(read) == 1 else Wrong(f"{quoted(cell)} {why} {' or '.join(by.pattern for by in formats)}")
 
 
 def _integer(cell: Cell) -> int | Wrong:
     text = text_of(cell).strip()
     if _INTEGER.fullmatch(text):
         return int(text)
-    return Wrong(f"{shown(cell)} is not a whole number" if text else "is missing")
+    return Wrong(f"{quoted(cell)} is not a whole number" if text else "is missing")
 
 
 def _plain_integers(texts: pa.Array) -> tuple[pa.Array, Mask]:
@@ -191,7 +201,7 @@ def _plain_descriptions(texts: pa.Array) -> tuple[pa.Array, Mask]:
 
 
 _QUICK: Final[Mapping[str, Quick]] = {
-    **dict.fromkeys((*FOUND, *LEDGER_FIELDS, "batch"), QUICK_KEYS),
+    **dict.fromkeys((*IN_TEXTS, *LEDGER_FIELDS, "batch"), QUICK_KEYS),
     "account": {},
     "day": {},
     "number": {"text": _plain_integers},
@@ -205,7 +215,8 @@ _BATCH_ROWS: Final = 50_000
 _MAY_HAVE_A_NUMBER: Final = r"(?s)0.{0,2}[5-79]|\+|%2|FRI:|002|254[17]"
 _MANY_DIGITS: Final = r"(?:\p{Nd}[^\p{Nd}]*){8}"
 """A text with a customer's number matches this pattern and _MAY_HAVE_A_NUMBER; see `mask_numbers`."""
-Made = dict[str, Any]
+ArrowColumns = dict[str, Any]
+"""Name of a column → its values, an Arrow array."""
 
 
 def _everywhere(holds: Mask, words: str) -> list[tuple[int, str]]:
@@ -216,17 +227,17 @@ def _everywhere(holds: Mask, words: str) -> list[tuple[int, str]]:
 class _Fields:
     """The rows of a file by the fields of a layout, and the problems found in them."""
 
-    def __init__(self, found: Found, body: Body, key: PhoneKey, currency: str) -> None:
-        self.layout, self.headings = found.layout, found.layout.columns
-        self.readers = readers_of(found.layout, currency)
+    def __init__(self, file: RecognisedFile, body: Body, key: PhoneKey, currency: str) -> None:
+        self.layout, self.headings = file.layout, file.layout.columns
+        self.readers = readers_of(file.layout, currency)
         self._key = key
         self.count = len(body.lines)
-        self.cells = {name: body.columns[place] for name, place in found.places.items()}
+        self.cells = {name: body.columns[place] for name, place in file.places.items()}
         self.problems: defaultdict[int, list[str]] = defaultdict(list)
         """Index of a row → its problems."""
-        width = len(found.header)
+        width = len(file.header)
         self.blame((at, f"the row has {len(cells)} cells and the header {width}") for at, cells in body.odd.items())
-        is_header = all_hold(column.has(cell) for column, cell in zip(body.columns, found.header, strict=True))
+        is_header = all_hold(column.has(cell) for column, cell in zip(body.columns, file.header, strict=True))
         is_header[[*body.odd]] = False
         self.blame(_everywhere(is_header, "the header is repeated here"))
         self.currencies = self.read("currency", absent=currency)
@@ -238,7 +249,7 @@ class _Fields:
         """The readers of each currency, and its rows in their order."""
 
     def blame(self, bad: Iterable[tuple[int, str]], field: str = "") -> None:
-        """Adds problems, each an index of a row and words; with `field`, of the cells under this field's heading."""
+        """Adds problems: pairs of a row's index and a reason, before which the heading of `field` is put, if given."""
         called = f"{self.headings.get(field, field)} " if field else ""
         for place, words in bad:
             self.problems[place].append(called + words)
@@ -275,37 +286,36 @@ class _Fields:
             self.blame(((int(rows[place]), why) for place, why in bad), field)
         return pa.array(minor, mask=~is_read)
 
-    def keys(self) -> Made:
+    def keys(self) -> ArrowColumns:
         """The columns `key`, `related`, `phone` and `description`, by name.
 
         Keys and related keys are what the layout's `key_pattern` finds in the description, else the cells of their
         columns; phones are only what the pattern finds.
         """
-        layout, found, absent = self.layout, dict[str, pa.Array](), self.all_are(None)
+        layout, matches, absent = self.layout, dict[str, pa.Array](), self.all_are(None)
         if layout.groups:
             on_a_line, _ = self.cells["description"].read(lambda cell: " ".join(text_of(cell).split()), pa.string())
             fields = pc.extract_regex(on_a_line.cast(pa.string()), layout.key_pattern).flatten()
             for name, values in zip(layout.groups, fields, strict=True):
-                found[name] = pc.coalesce(found.get(name, absent), pc.if_else(pc.equal(values, ""), None, values))
+                matches[name] = pc.coalesce(matches.get(name, absent), pc.if_else(pc.equal(values, ""), None, values))
         missing = None if layout.makes_keys else Wrong("is missing")
         column = self.cells.get("key") or self._empty_column
         keys, bad = column.read(lambda cell: key_of(cell) or missing, pa.string(), QUICK_KEYS)
-        is_told = mask_of(found.get("key", absent).is_valid())
-        self.blame(((row, why) for row, why in bad if not is_told[row]), "key")
-        made = {"key": keys.cast(pa.string()), "phone": absent}
-        made |= {name: self.read(name) for name in ("related", "description")}
-        return made | {name: pc.coalesce(values, made[name]) for name, values in found.items()}
+        has_match = mask_of(matches.get("key", absent).is_valid())
+        self.blame(((row, why) for row, why in bad if not has_match[row]), "key")
+        columns = {"key": keys.cast(pa.string()), "phone": absent}
+        columns |= {name: self.read(name) for name in ("related", "description")}
+        return columns | {name: pc.coalesce(values, columns[name]) for name, values in matches.items()}
 
     @property
-    def _empty_column(self) -> Column:
-        """A column of empty cells."""
-        return Column([""], np.zeros(self.count, np.int32))
+    def _empty_column(self) -> CellColumn:
+        return CellColumn([""], np.zeros(self.count, np.int32))
 
-    def phones(self, found: pa.Array, directions: pa.Array) -> list[pa.Array]:
+    def phones(self, in_texts: pa.Array, directions: pa.Array) -> list[pa.Array]:
         """Two columns: customers' masked numbers, and their hashes.
 
-        A number is the one `found` in the description, else the cell in the column `phone`. Without such a column, it
-        is the number of the other party: the sender or the receiver, depending on the row's direction.
+        A row's number is that in `in_texts`, the matches in the descriptions, else the cell in the column `phone`. If
+        there is no such column, it is the number of the other party: the sender of incoming money, or the receiver.
         """
         numbers = [self.all_are(None)] * 2
         if "phone" in self.cells:
@@ -314,12 +324,12 @@ class _Fields:
             comes, goes = (mask_of(pc.equal(directions, way)) for way in ("in", "out"))
             sent = self._empty_column.replaced(goes, self.cells["to"].only(goes))
             numbers = self._numbers(sent.replaced(comes, self.cells["from"].only(comes)))
-        if found.null_count == len(found):
+        if in_texts.null_count == len(in_texts):
             return numbers
-        of_texts = self._numbers(Column.of(found))
-        return [pc.if_else(found.is_valid(), *pair) for pair in zip(of_texts, numbers, strict=True)]
+        of_texts = self._numbers(CellColumn.from_arrow(in_texts))
+        return [pc.if_else(in_texts.is_valid(), *pair) for pair in zip(of_texts, numbers, strict=True)]
 
-    def _numbers(self, column: Column) -> list[pa.Array]:
+    def _numbers(self, column: CellColumn) -> list[pa.Array]:
         """Two columns: the masked numbers in a column of parties, and their hashes."""
         number, plain = self.readers["party"], _plain_party(self.layout.party)
         readers = [lambda cell: masked_number(number(cell)), lambda cell: self._key.hash_of(number(cell))]
@@ -336,16 +346,16 @@ class _Fields:
         # All other cells follow the plain numbers.
         places = np.where(others, len(digits) + np.cumsum(others) - 1, coded.indices.fill_null(0)).astype(np.int32)
         places = places[column.codes]
-        told = column.cells(np.flatnonzero(others))
-        further = [pa.array([*map(read, told)], pa.string()) for read in readers]
-        made = [pa.concat_arrays(both) for both in zip(known, further, strict=True)]
+        cells = column.cells(np.flatnonzero(others))
+        unusual = [pa.array([*map(read, cells)], pa.string()) for read in readers]
+        values = [pa.concat_arrays(both) for both in zip(known, unusual, strict=True)]
         # Different numbers have different hashes: no equal ones are looked for.
-        is_whole = further[1].null_count == len(further[1])
+        is_whole = unusual[1].null_count == len(unusual[1])
         of_numbers = pa.DictionaryArray.from_arrays(pa.array(places, mask=places >= len(digits)), known[1])
-        return [spread(made[0], places), of_numbers if is_whole else spread(made[1], places)]
+        return [spread(values[0], places), of_numbers if is_whole else spread(values[1], places)]
 
     def balances(self) -> pa.Array:
-        """Signed balances; DR is negative."""
+        """The balances in minor units, negative if DR stands in the column `side`; null where a cell is wrong."""
         balances = self.money("balance")
         if "side" not in self.cells:
             return balances
@@ -367,7 +377,7 @@ class _Fields:
             named = [*map(currencies_named, column.cells())]
             for place in np.flatnonzero(np.array([*map(bool, named)])[column.codes]).tolist():
                 if currencies[place] and currencies[place] not in named[column.codes[place]]:
-                    words = f"{shown(column.row(place))} is not in {currencies[place]}, the row's currency"
+                    words = f"{quoted(column.row(place))} is not in {currencies[place]}, the row's currency"
                     self.blame([(place, words)], field)
 
     def openings(self) -> Mask:
@@ -386,10 +396,10 @@ class _Fields:
                     self.cells[name].row(place) if name in self.cells else ""
                     for name in ("balance", "amount", "debit", "credit")
                 )
-                told = readers["balance"](balance)
-                either = {told, -told} if isinstance(told, int) else {None}
+                balance_minor = readers["balance"](balance)
+                either = {balance_minor, -balance_minor} if isinstance(balance_minor, int) else {None}
                 moved = {readers["amounts"].read(cell) for cell in cells} - {None, 0} - either
-                is_opening[place] = not isinstance(told, Wrong) and ("balance" not in self.cells or not moved)
+                is_opening[place] = not isinstance(balance_minor, Wrong) and ("balance" not in self.cells or not moved)
         return is_opening
 
     def words(self) -> pa.Array:
@@ -398,27 +408,27 @@ class _Fields:
         if not columns:
             return self.all_are(None)
         rows, codes = distinct_rows(columns)
-        said = [", ".join(filter(None, (text_of(cell).strip() for cell in row))) or None for row in rows]
-        return spread(pa.array(said, pa.string()), codes)
+        texts = [", ".join(filter(None, (text_of(cell).strip() for cell in row))) or None for row in rows]
+        return spread(pa.array(texts, pa.string()), codes)
 
     def sentences(self) -> pa.Array:
         """The problems of each row as one text; null for a row without a problem."""
-        said = [None, *("; ".join(words) for words in self.problems.values())]
+        sentences = [None, *("; ".join(words) for words in self.problems.values())]
         codes = np.zeros(self.count, np.int64)
-        codes[[*self.problems]] = np.arange(1, len(said))
-        return spread(pa.array(said, pa.string()), codes)
+        codes[[*self.problems]] = np.arange(1, len(sentences))
+        return spread(pa.array(sentences, pa.string()), codes)
 
 
-def _by_sign(fields: _Fields) -> Made:
+def _by_sign(fields: _Fields) -> ArrowColumns:
     signed = fields.money("amount", by="signed")
     return {"direction": pc.if_else(pc.greater(signed, 0), "in", "out"), "amount_minor": pc.abs(signed)}
 
 
-def _by_columns(fields: _Fields) -> Made:
+def _by_columns(fields: _Fields) -> ArrowColumns:
     """Direction and amount by debit or credit, whichever is not zero; a negative amount is a supposed reversal."""
     debits = fields.money("debit", absent=0)
-    told = pc.unique(debits.drop_null()).to_numpy()
-    if (told < 0).any() and not (told > 0).any() and not fields.layout.negative and "balance" not in fields.cells:
+    amounts = pc.unique(debits.drop_null()).to_numpy()
+    if (amounts < 0).any() and not (amounts > 0).any() and not fields.layout.negative and "balance" not in fields.cells:
         words = "is negative like every debit here, and no balance shows the side: set negative in the layout"
         fields.blame(_everywhere(debits.fill_null(0).to_numpy() != 0, words), "debit")
         debits = pc.if_else(pc.equal(debits, 0), debits, None)
@@ -437,11 +447,8 @@ def _by_columns(fields: _Fields) -> Made:
     return {"direction": direction, "amount_minor": pa.array(np.abs(signed), mask=~is_one), "is_reversal": is_reversal}
 
 
-def _by_parties(fields: _Fields) -> Made:
-    """Amount and direction: money goes out if the sender is the account's own party, and in if the receiver is.
-
-    The other party is the customer.
-    """
+def _by_parties(fields: _Fields) -> ArrowColumns:
+    """Amount and direction: money goes out if the sender is the account's own party, and in if the receiver is."""
     like = "(?s)" + ".*".join(map(re.escape, _WILD.split(fields.layout.own)))
     sends, takes = (fields.cells[name].where(fields.readers["own"], like) for name in ("from", "to"))
     both, neither = (word.join(fields.headings[name] for name in ("from", "to")) for word in (" and ", " nor "))
@@ -451,7 +458,7 @@ def _by_parties(fields: _Fields) -> Made:
     return {"direction": direction, "amount_minor": fields.money("amount")}
 
 
-_WAYS: Final[dict[str, Callable[[_Fields], Made]]] = {
+_WAYS: Final[dict[str, Callable[[_Fields], ArrowColumns]]] = {
     "words": lambda fields: {"direction": fields.read("direction"), "amount_minor": fields.money("amount")},
     "sign": _by_sign, "columns": _by_columns, "parties": _by_parties,
 }  # fmt: skip
@@ -460,43 +467,53 @@ ISO_DATES: Final = (ISO_MOMENT, "%Y-%m-%d")
 _HOUR_MS: Final = 3_600_000
 
 
-class Rows(NamedTuple):
+class FileRows(NamedTuple):
     """The rows of a file as its layout reads them."""
 
     table: pa.Table
     """The rows with the columns STATEMENT_ROW, then those columns of a ledger that the file has."""
     problems: list[tuple[int, str]]
-    """Problems of a ledger's rows, each with its line, without opening rows. Empty for a statement."""
+    """(line, reason) for each problem of a ledger's rows that are no opening rows. Empty for a statement."""
     local: Whole
     """The local milliseconds since 1970 of each row; ABSENT for a bad date."""
     is_opening: Mask
     """A mask of rows that only state a balance."""
     otherwise: pa.Array
-    """For a supposed reversal, the type that it has if it is an ordinary row; null for other rows."""
+    """For a supposed reversal, the type that it has if it turns out to be an ordinary row; null for other rows."""
     joined: tuple[int, ...]
     """The lines that were joined to the rows above them."""
+    of_pages: tuple[int, ...]
+    """The lines that belong to a statement's pages: page numbers, repeated headers and balances carried forward."""
 
 
 def read_rows(
-    found: Found, formats: Sequence[str], currency: str, key: PhoneKey, account: str, *, is_ledger: bool = False
-) -> Rows:
+    file: RecognisedFile,
+    formats: Sequence[str],
+    currency: str,
+    key: PhoneKey,
+    account: str,
+    *,
+    is_ledger: bool = False,
+) -> FileRows:
     """The rows of a file as its layout reads them; they are on `account`, and in `currency` unless they name another.
 
-    If `is_ledger`, the further fields of a ledger are read too, and with the formats ISO_DATES every ISO 8601 moment.
+    `formats` are the possible formats of dates, and `key` hashes customers' numbers. If `is_ledger`, the further fields
+    of a ledger are read too, and if the formats are ISO_DATES, every ISO 8601 moment.
     """
-    layout, by = found.layout, [*map(DateFormat, formats)]
-    body, joined = _body_of(found)
+    layout, by = file.layout, [*map(DateFormat, formats)]
+    body, joined, of_pages = _body_of(file, currency, is_paged=not is_ledger)
     release_unused()
-    body = _without_footers(found, body, by)
-    fields = _Fields(found, body, key, currency)
-    made: Made = {"line": pa.array(body.lines), **fields.keys()}
+    body = _without_footers(file, body, by)
+    is_forward = _forwards(file, body, currency) & (not is_ledger)
+    fields = _Fields(file, body, key, currency)
+    columns: ArrowColumns = {"line": pa.array(body.lines), **fields.keys()}
     offset_ms, times = layout.utc_offset_hours * _HOUR_MS, fields.cells.get("time")
     iso = timedelta(milliseconds=offset_ms) if is_ledger and tuple(formats) == ISO_DATES else None
-    dates = dates_in(found.cell_rows.name, by, body.lines, fields.cells["moment"], times, iso)
+    dates = dates_in(file.cell_rows.name, by, body.lines, fields.cells["moment"], times, iso)
     fields.blame(dates.bad, "moment")
-    made |= _WAYS[layout.direction_by](fields)
-    made["phone"], made["phone_hash"] = fields.phones(made["phone"], made["direction"])
-    made |= {
+    columns |= _WAYS[layout.direction_by](fields)
+    columns["phone"], columns["phone_hash"] = fields.phones(columns["phone"], columns["direction"])
+    columns |= {
         "fee_minor": fields.money("fee", absent=0),
         "balance_minor": fields.balances(),
         "status": fields.read("status", absent="completed"),
@@ -504,63 +521,103 @@ def read_rows(
         "batch": fields.read("batch"),
         "words": fields.words(),
     }
-    types, is_reversal = fields.read("type", absent="other"), made.pop("is_reversal", False)
-    made["type"] = pc.if_else(is_reversal, "reversal", types)
+    types, is_reversal = fields.read("type", absent="other"), columns.pop("is_reversal", False)
+    columns["type"] = pc.if_else(is_reversal, "reversal", types)
     fields.compare_currencies()
-    is_opening = fields.openings()
+    is_opening = fields.openings() | is_forward
     if is_opening.any():
-        where, amounts = pa.array(is_opening), made["amount_minor"]
+        where, amounts = pa.array(is_opening), columns["amount_minor"]
         if "balance" not in fields.cells:
-            signed = pc.if_else(pc.equal(made["direction"], "in"), amounts, pc.negate(amounts))
-            made["balance_minor"] = pc.if_else(where, signed, None)
+            signed = pc.if_else(pc.equal(columns["direction"], "in"), amounts, pc.negate(amounts))
+            columns["balance_minor"] = pc.if_else(where, signed, None)
         for name, nothing in _NO_MOVEMENT.items():
-            made[name] = pc.if_else(where, nothing, made[name])
-    made["problem"] = fields.sentences()
-    problems, further = [], Made()
+            columns[name] = pc.if_else(where, nothing, columns[name])
+    columns["problem"] = fields.sentences()
+    problems, of_ledger = [], ArrowColumns()
     if is_ledger:
         problems = [(row, why) for row in sorted(fields.problems) for why in fields.problems[row]]
         for name in [name for name in LEDGER_FIELDS if name in fields.cells]:
-            further[name], bad = fields.values(name)
+            of_ledger[name], bad = fields.values(name)
             problems += [(row, f"{layout.columns.get(name, name)} {why}") for row, why in bad]
         problems = [(int(body.lines[row]), why) for row, why in problems if not is_opening[row]]
     release_unused()
     absent = dates.local == ABSENT
     utc = dates.local - (0 if dates.by.has_zone else offset_ms)
     days = pa.array((utc + LUSAKA_MS) // DAY_MS, pa.int64(), mask=absent)
-    made |= {"statement": fields.all_are(found.cell_rows.name), "account": fields.all_are(account)}
-    made["business_date"] = further.pop("day", days.cast(pa.int32())).cast(pa.date32())
+    columns |= {"statement": fields.all_are(file.cell_rows.name), "account": fields.all_are(account)}
+    columns["business_date"] = of_ledger.pop("day", days.cast(pa.int32())).cast(pa.date32())
     # A day without a time is not a moment.
-    made["occurred_at"] = pa.array(utc, pa.timestamp("ms", "UTC"), mask=absent | dates.are_days)
+    columns["occurred_at"] = pa.array(utc, pa.timestamp("ms", "UTC"), mask=absent | dates.are_days)
     otherwise = pc.if_else(is_reversal, types, None)
-    table = compact(made | {"account": further.pop("account", made["account"])}, STATEMENT_ROW)
-    for name, values in further.items():
+    table = compact(columns | {"account": of_ledger.pop("account", columns["account"])}, STATEMENT_ROW)
+    for name, values in of_ledger.items():
         table = table.append_column(name, values)
-    return Rows(table, problems, dates.local, is_opening, otherwise, tuple(joined))
+    of_pages = sorted([*of_pages, *body.lines[is_forward].tolist()])
+    return FileRows(table, problems, dates.local, is_opening, otherwise, tuple(joined), tuple(of_pages))
 
 
-def _body_of(found: Found) -> tuple[Body, list[int]]:
-    """The rows after the header, and the numbers of lines with only a narrative, which are joined to the rows above."""
-    places, layout = found.places, found.layout
-    body = found.cell_rows.body(found.line, len(found.header))
+def _body_of(file: RecognisedFile, currency: str, *, is_paged: bool) -> tuple[Body, list[int], list[int]]:
+    """The rows below the header, the numbers of the lines with only a narrative, and those of `_of_pages`.
+
+    Narratives are joined to the rows above them. If `is_paged`, the lines of `_of_pages` are left out, else they stay.
+    """
+    places, layout = file.places, file.layout
+    body = file.cell_rows.body(file.line, len(file.header))
     # An error of a formula outside of these columns makes no row.
     is_stray = all_hold(body.columns[place].has("") for place in places.values())
     for place in np.flatnonzero(is_stray).tolist():
         is_stray[place] = all(cell == "" or error_in(cell) for cell in body.row(place))
     body = body.only(~is_stray)
+    is_of_page = _of_pages(file, body) & is_paged
+    of_pages, body = body.lines[is_of_page].tolist(), body.only(~is_of_page)
     ends = tuple(map(heading_key, (*layout.footers, *layout.openings)))
     if layout.sections:
         moves = [places[name] for name in ("amount", "debit", "credit") if name in places]
         body = _of_sections(body, moves, ends, {*map(heading_key, layout.accounts)})
     if "description" not in places:
-        return body, []
-    return _continued(body, places["description"], ends)
+        return body, [], of_pages
+    is_forward = _forwards(file, body, currency) & is_paged
+    return *_continued(body, places["description"], ends, is_forward), of_pages
+
+
+def _of_pages(file: RecognisedFile, body: Body) -> Mask:
+    """A mask of the lines with nothing but a page number, and of those that equal the header cell by cell."""
+    amounts = Amounts(file.layout.decimal, file.layout.thousands)
+    money = [file.places[name] for name in AMOUNTS if name in file.places]
+    is_header = all_hold(column.has(cell) for column, cell in zip(body.columns, file.header, strict=True))
+    # A row has an amount, even if the headings are numbers.
+    is_header &= not any(isinstance(amounts.styled(file.header[place]), AmountCell) for place in money)
+    is_header[[*body.odd]] = False
+    is_number = all_hold(body.columns[place].where_blank() for place in money)
+    bare = np.flatnonzero(is_number)
+    columns = [column.only(bare).thinned() for column in body.columns]
+    hits = [column.where(lambda cell: re.search(PAGE, text_of(cell)) is not None, PAGE) for column in columns]
+    is_number[bare] = np.any(hits, axis=0)
+    for place in np.flatnonzero(is_number).tolist():
+        is_number[place] = sum(text_of(cell).strip() != "" for cell in body.row(place)) == 1
+    return is_header | is_number
+
+
+def _forwards(file: RecognisedFile, body: Body, currency: str) -> Mask:
+    """A mask of the rows with words such as `Carried forward` in place of a day, and with no amount but a balance."""
+    amounts = readers_of(file.layout, currency)["amounts"]
+    days, width = body.columns[file.places["moment"]], len(file.header)
+    money = [(name, body.columns[file.places[name]]) for name in AMOUNTS if name in file.places]
+    if days.kind == "moment":
+        return np.zeros(len(body.lines), bool)
+    is_forward = days.where(lambda cell: isinstance(cell, str) and bool(OPENING.match(cell)), "^[^0-9A-Za-z]*[A-Za-z]")
+    for place in np.flatnonzero(is_forward).tolist():
+        read = {name: amounts.read(column.row(place)) for name, column in money}
+        is_balance = not isinstance(read.pop("balance", None), Wrong) and {*read.values()} <= {None, 0}
+        is_forward[place] = is_balance and not any(text_of(cell).strip() for cell in body.row(place)[width:])
+    return is_forward
 
 
 def _of_sections(body: Body, moves: Iterable[int], ends: tuple[str, ...], accounts: Container[str]) -> Body:
-    """The rows with an amount in one of the columns `moves`; each gets its section's account as its first cell.
+    """The rows with an amount in one of the columns `moves` (indices); their first cell becomes their account.
 
-    A row whose first cell begins with one of `ends` is a total or a balance and begins no section, unless the cell is
-    one of `accounts`.
+    An account stands in the first cell of a line above its rows. A first cell that begins with one of `ends` is a total
+    or a balance and no account, unless it is one of `accounts`. Both are in the form of `heading_key`.
     """
     titles, *others = body.columns
     texts = ["", *(text_of(cell).strip() for cell in titles.cells())]
@@ -569,51 +626,53 @@ def _of_sections(body: Body, moves: Iterable[int], ends: tuple[str, ...], accoun
     keys = map(heading_key, texts)
     begins = np.array([bool(key) and (key in accounts or not key.startswith(ends)) for key in keys])[codes]
     above = np.maximum.accumulate(np.where(begins, np.arange(len(begins)), 0))
-    account = Column(texts, codes[above][1:])
+    account = CellColumn(texts, codes[above][1:])
     is_moved = np.any([~body.columns[place].has("") for place in moves], axis=0)
     return Body(body.lines, [account, *others], body.odd).only(is_row[1:] & is_moved)
 
 
-def _continued(body: Body, narrative: int, ends: tuple[str, ...]) -> tuple[Body, list[int]]:
+def _continued(body: Body, narrative: int, ends: tuple[str, ...], is_forward: Mask) -> tuple[Body, list[int]]:
     """Joins each line with only a narrative to the row above it, as statements copied from a PDF require.
 
-    `narrative` is the index of its column. A line that begins with one of `ends` is a total or a balance, and is not
-    joined. Returns the body, and the numbers of the joined lines.
+    `narrative` is the index of the column of narratives. A line that begins with one of `ends`, in the form of
+    `heading_key`, is a total or a balance, and is not joined; nothing is joined to the rows `is_forward`, see
+    `_forwards`. Returns the body, and the numbers of the joined lines.
     """
     others = [column for place, column in enumerate(body.columns) if place != narrative]
     is_joined = all_hold(column.where_blank() for column in others) if others else np.zeros(len(body.lines), bool)
-    column, odd, above = body.columns[narrative], dict(body.odd), -1
-    told: dict[int, str] = {}
+    column, odd = body.columns[narrative], dict(body.odd)
+    narratives: dict[int, str] = {}
     for place in np.flatnonzero(is_joined).tolist():
         cells = body.row(place)
         text = text_of(column.row(place)).strip()
         is_alone = all(nth == narrative or not text_of(cell).strip() for nth, cell in enumerate(cells))
-        is_joined[place] = place and is_alone and text and not heading_key(text).startswith(ends)
-        if not is_joined[place]:
-            continue
-        above = above if place and is_joined[place - 1] else place - 1
-        told[above] = f"{told.get(above, text_of(column.row(above)).strip())} {text}".strip()
-        if above in odd:
-            odd[above] = [*odd[above], *[""] * (narrative + 1 - len(odd[above]))]
-    if not told:
+        is_joined[place] = is_alone and text and not heading_key(text).startswith(ends)
+    above = np.maximum.accumulate(np.where(is_joined | is_forward, -1, np.arange(len(is_joined))))
+    is_joined &= above >= 0
+    for row, place in zip(above[is_joined].tolist(), np.flatnonzero(is_joined).tolist(), strict=True):
+        text = text_of(column.row(place)).strip()
+        narratives[row] = f"{narratives.get(row, text_of(column.row(row)).strip())} {text}".strip()
+        if row in odd:
+            odd[row] = [*odd[row], *[""] * (narrative + 1 - len(odd[row]))]
+    if not narratives:
         return body, []
     odd = {place: cells for place, cells in odd.items() if len(cells) != len(body.columns)}
-    where = np.isin(np.arange(len(body.lines)), [*told])
+    where = np.isin(np.arange(len(body.lines)), [*narratives])
     columns = [*body.columns]
-    columns[narrative] = column.replaced(where, Column.of_cells(told.values()))
+    columns[narrative] = column.replaced(where, CellColumn.from_cells(narratives.values()))
     return Body(body.lines, columns, odd).only(~is_joined), body.lines[is_joined].tolist()
 
 
-def _without_footers(found: Found, body: Body, formats: Sequence[DateFormat]) -> Body:
+def _without_footers(file: RecognisedFile, body: Body, formats: Sequence[DateFormat]) -> Body:
     """The rows without the lines of totals at the end. A line of totals elsewhere, or with a date, stays a row."""
-    footers = tuple(heading_key(footer) for footer in found.layout.footers)
-    places = [found.places[name] for name in ("moment", "time") if name in found.places]
+    footers = tuple(heading_key(footer) for footer in file.layout.footers)
+    places = [file.places[name] for name in ("moment", "time") if name in file.places]
     count = len(body.lines)
     while footers and count:
         cells = body.row(count - 1)
-        told = [cells[place] for place in places if place < len(cells)]
-        text = " ".join(text_of(cell).strip() for cell in told)
-        is_text = not any(isinstance(cell, datetime) for cell in told) and all(by.read(text) is None for by in formats)
+        when = [cells[place] for place in places if place < len(cells)]
+        text = " ".join(text_of(cell).strip() for cell in when)
+        is_text = not any(isinstance(cell, datetime) for cell in when) and all(by.read(text) is None for by in formats)
         # A key may begin as a total does.
         begins = heading_key(next((text_of(cell) for cell in cells if cell != ""), ""))
         if not (is_text and begins.startswith(footers)):

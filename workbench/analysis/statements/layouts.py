@@ -35,7 +35,7 @@ TYPES: Final = ("payment", "refund", "reversal", "transfer", "payout", "fee", "o
 KINDS: Final = ("csv", "xlsx")
 DEBITS: Final = ("plain", "minus", "parentheses")
 NEGATIVE: Final = ("reversal", "debit")
-FOUND: Final = ("key", "phone", "related")
+IN_TEXTS: Final = ("key", "phone", "related")
 """The fields that a pattern may find in a description."""
 CODE: Final = re.compile("[A-Z]{3}")
 """The code of a currency."""
@@ -44,7 +44,7 @@ _WAYS: Final = {
     "words": ("direction", "amount"), "columns": ("debit", "credit"), "parties": ("from", "to", "amount"),
     "sign": ("amount",),
 }  # fmt: skip
-"""How a row shows its direction → the columns that are needed for it; a layout uses the first whose columns it has."""
+"""How a row shows its direction → the fields that it needs. The first way whose first field has a column is used."""
 AMOUNTS: Final = ("amount", "debit", "credit", "fee", "balance")
 """The fields that are read as amounts."""
 SWAPPED: Final = {"debit": "credit", "credit": "debit"}
@@ -165,7 +165,7 @@ class Layout:
             object.__setattr__(self, "match", match_rules(self.match))
         except ValueError as error:
             self._demand(holds=False, otherwise=f"match {error}")
-        for what, found, known in (
+        for kind, names, known in (
             ("field", self.columns, FIELDS + LEDGER_FIELDS),
             ("optional field", self.optional, tuple(self.columns)),
             ("field of the preamble", self.preamble, PREAMBLE_FIELDS),
@@ -175,12 +175,12 @@ class Layout:
             ("type", self.types.values(), TYPES),
             ("way to write debits", (self.debits,), DEBITS),
             ("meaning of negative", filter(None, (self.negative,)), NEGATIVE),
-            ("group of key_pattern", self.groups, FOUND),
+            ("group of key_pattern", self.groups, IN_TEXTS),
         ):
-            unknown = [name for name in found if name not in known]
-            self._demand(not unknown, f"{what} {', '.join(unknown)} does not exist; there are {', '.join(known)}")
+            unknown = [name for name in names if name not in known]
+            self._demand(not unknown, f"{kind} {', '.join(unknown)} does not exist; there are {', '.join(known)}")
         self._demand(not isinstance(self.dates, str), "dates is a list of formats: ('%d.%m.%Y',), with a comma")
-        self._demand(self.groups or not self.key_pattern, f"key_pattern has no group {', '.join(FOUND)}: (?P<key>…)")
+        self._demand(self.groups or not self.key_pattern, f"key_pattern has no group {', '.join(IN_TEXTS)}: (?P<key>…)")
         needed = {"moment", *_WAYS[self.direction_by]}
         needed |= {"description"} if self.groups else set()
         needed |= set() if self.makes_keys or "key" in self.groups else {"key"}
@@ -212,7 +212,7 @@ class Layout:
 
     @property
     def direction_by(self) -> str:
-        """The sign by which the layout shows the direction of a row: `words`, `columns`, `parties` or `sign`."""
+        """How a row shows its direction: by `words`, `columns` (debit and credit), `parties` or the amount's `sign`."""
         return next(way for way, (first, *_) in _WAYS.items() if first in self.columns or way == "sign")
 
     @cached_property
@@ -253,7 +253,7 @@ class Layout:
         return [self.columns[name] for name in AMOUNTS if name in self.columns]
 
     def lacking(self, present: Container[str]) -> list[str]:
-        """The required headings that are not in `present`; all are in the form of `heading_key`."""
+        """The required headings that are not in `present`, which has headings in the form of `heading_key`."""
         required = {name: key for name, key in self.keys.items() if name not in self.optional}
         return [self.columns[name] for name, key in required.items() if key not in present]
 
@@ -347,14 +347,14 @@ def tried_layouts(
         if not layouts:
             raise StatementRefused(f"{folder} is not a folder of layouts: it has no {SUFFIX} file in it.")
     layouts = [*layouts] if isinstance(layouts, Iterable) else [layouts]
-    if wrong := [given for given in layouts if not isinstance(given, Layout | str | Path)]:
+    if wrong := [item for item in layouts if not isinstance(item, Layout | str | Path)]:
         raise StatementRefused(f"Give layouts as a folder, or as a list of layouts and their files, not {wrong[0]!r}.")
-    own = [given if isinstance(given, Layout) else layout_in(Path(given)) for given in layouts]
-    twice = [name for name, count in Counter(given.name for given in own).items() if count > 1]
+    own = [item if isinstance(item, Layout) else layout_in(Path(item)) for item in layouts]
+    twice = [name for name, count in Counter(item.name for item in own).items() if count > 1]
     if twice:
         text = f"Two layouts are named {', '.join(twice)}: rename one."
         raise StatementRefused(text, layouts=tuple(twice))
-    known = {**LAYOUTS, **{given.name: given for given in own}}
+    known = {**LAYOUTS, **{item.name: item for item in own}}
     if layout is None:
         return tuple(known.values())
     if layout not in known:
@@ -408,7 +408,7 @@ HEADINGS: Final[Mapping[str, str]] = {
     "related": "linked transaction id, original id, original transaction id, external transaction id, related ref, "
     "linked receipt no, external id, order id, merchant reference, customer reference, reference",
 }
-"""Field → headings that usually mean it, the likeliest first, without signs and the currency's code."""
+"""Field → headings that usually mean it, joined by commas in the form of `plain`, the likeliest first."""
 LEDGER_HEADINGS: Final[Mapping[str, str]] = {
     "account": "account, account name, account full name, distribution account, ledger account, gl account, nominal, "
     "nominal account, konto, compte, conta",
@@ -437,7 +437,7 @@ TYPE_PARTS: Final = (
     ("payout", "payout|disburs|b2c|withdraw|salary|bulk"), ("transfer", "sweep|settle|transfer|organi[sz]ation"),
     ("payment", "pay|collect|purchase|deposit|buy goods|c2b|cash ?in|sale"),
 )  # fmt: skip
-"""Types, each with a pattern of the words that mean it; the first matching pattern counts."""
+"""Pairs of a type and a pattern of the words that mean it; the first matching pattern decides."""
 CHARGE: Final = r"(?i)\b(?:fees?|charges?|commissions?|levy|excise|maintenance)\b"
 """A pattern that matches in the narrative of a bank's charge."""
 INTEREST: Final = r"(?i)\binterest\b"
@@ -455,6 +455,8 @@ OPENING: Final = re.compile(
 
 Opening Balance Equity and the like are accounts.
 """
+PAGE: Final = r"(?i)^\W*(?:page|seite|p[aá]gina|ukurasa)\W*[0-9]+(?:\s*(?:of|von|de|sur|ya|/)\s*[0-9]+)?\W*$"
+"""A pattern that matches a page number, such as `Page 2 of 3`, and nothing else in the text."""
 TOTAL: Final = re.compile(r"\W*(?:sub-?)?(?:grand )?(?:totals?|totaux|totais|summen?|gesamt|jumla)\b", re.IGNORECASE)
 _LABELS: Final = {
     "currency": "currency, ccy, account currency",
@@ -470,7 +472,7 @@ _LABELS: Final = {
 
 
 def plain(heading: str) -> str:
-    """A heading as it is looked up in HEADINGS: without signs, accents and the currency's code."""
+    """A heading as it is looked up in HEADINGS: lower case, without signs, accents and the currency's code."""
     letters = unicodedata.normalize("NFKD", heading_key(heading))
     plain_letters = "".join(letter for letter in letters if not unicodedata.combining(letter))
     return _CODE.sub("", _SIGNS.sub(" ", plain_letters).strip())

@@ -29,15 +29,15 @@ from workbench.analysis.shapes import DIRECTIONS, LEDGER_MOVEMENT, Columns
 from workbench.analysis.statements.cells import (
     Body,
     Cell,
+    CellColumn,
     CellRows,
-    Column,
     Mask,
     Whole,
     codes_of,
     distinct_rows,
+    file_refusal,
     mask_of,
     number_in,
-    refused,
     text_of,
 )
 from workbench.analysis.statements.csv_files import cell_rows_of, digest_of
@@ -54,7 +54,7 @@ from workbench.analysis.statements.layouts import (
     tried_layouts,
 )
 from workbench.analysis.statements.preamble import declared
-from workbench.analysis.statements.recognising import Found, recognised
+from workbench.analysis.statements.recognising import RecognisedFile, recognised
 from workbench.analysis.statements.statement import (
     effects_of,
     follow,
@@ -68,7 +68,7 @@ from workbench.domain.masking import mask
 from workbench.domain.money import decimals_of
 from workbench.errors import StatementRefused
 from workbench.extras import how_to_install
-from workbench.text.render import Table, Tabular, pairs, table
+from workbench.text.render import DisplayTable, Tabular, pairs, table
 from workbench.visible import pasted
 
 LEDGER: Columns = {**LEDGER_MOVEMENT, "balance_minor": "Int64", "phone_hash": "string", "description": "string"}
@@ -103,13 +103,13 @@ _ALIKE: Final = {
 """Field → its column in a ledger without a layout; amounts are in `amount_minor`, or in major units in `amount`."""
 
 
-def ledger_columns() -> Table:
+def ledger_columns() -> DisplayTable:
     """A table of a ledger's columns: the content of each, what is assumed if it is missing, and an example."""
     return table("The columns of a ledger", ("column", "holds", "without it", "example", "meaning"), _COLUMNS)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Ledger(Tabular):
+class OwnLedger(Tabular):
     """A ledger that was read from a file, a query or a table."""
 
     name: str
@@ -133,11 +133,11 @@ class Ledger(Tabular):
         """The accounts that have rows."""
         return tuple(sorted(self.table["account"].unique().to_pylist()))
 
-    def _table(self) -> Table:
+    def _table(self) -> DisplayTable:
         rows, days = len(self.table), pc.min_max(self.table["business_date"]).as_py()
-        told = {"layout": self.layout, "accounts": ", ".join(self.accounts) or "none", "rows": f"{rows:,}"}
-        told["period"] = f"{days['min']} to {days['max']}" if rows else "no rows"
-        return pairs(self.name, {**told, "sha256": self.sha256 or "of no file"})
+        facts = {"layout": self.layout, "accounts": ", ".join(self.accounts) or "none", "rows": f"{rows:,}"}
+        facts["period"] = f"{days['min']} to {days['max']}" if rows else "no rows"
+        return pairs(self.name, {**facts, "sha256": self.sha256 or "of no file"})
 
 
 @releasing()
@@ -150,7 +150,7 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     date_format: str | None = None,
     currency: str | None = None,
     phone_key: str | Path | bytes | None = None,
-) -> Ledger:
+) -> OwnLedger:
     """Read a ledger of your own, for `reconcile`.
 
     `source` is the path of a `.csv`, `.xlsx` or `.parquet` file, a DataFrame of pandas or Polars, an Arrow table, or
@@ -175,19 +175,19 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     message has each reason with the number of its rows and the first of them.
     """
     refuse_other_than_text(account=account, date_format=date_format, currency=currency)
-    name, digest, content = _taken(source, query)
+    name, digest, content = _content(source, query)
     key, is_file = key_from(phone_key), isinstance(content, Path)
     chosen = None if layout is None else tried_layouts(layout)[0]
-    found, dates = _found_in_file(content, chosen) if is_file else _found_in_table(name, content, chosen)
+    file, dates = _recognised_file(content, chosen) if is_file else _recognised_table(name, content, chosen)
     formats = [date_format] if date_format else dates
-    by_row = "account" in found.places
-    said, _, account, whole_currency = declared(found, account, currency, by_row=by_row)
-    read = read_rows(found, formats, whole_currency, key, account, is_ledger=True)
+    by_row = "account" in file.places
+    preamble, _, account, whole_currency = declared(file, account, currency, by_row=by_row)
+    read = read_rows(file, formats, whole_currency, key, account, is_ledger=True)
     rows, local, is_opening = read.table, read.local, read.is_opening
-    groups, codes = distinct_rows([Column.of(rows[name]) for name in ("account", "currency")])
+    groups, codes = distinct_rows([CellColumn.from_arrow(rows[name]) for name in ("account", "currency")])
     codes = _of_one_currency(groups, codes, is_opening) if is_opening.any() else codes
     by_account = with_column(rows.select(_FOLLOWED), "account", pa.array(codes)).take(np.argsort(codes, kind="stable"))
-    is_turned, _ = newest_first(local, partial(follow, by_account, said))
+    is_turned, _ = newest_first(local, partial(follow, by_account, preamble))
     del by_account
     places = np.arange(local.size)[:: -1 if is_turned else 1]
     openings: dict[int, int] = {}
@@ -197,18 +197,19 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
         rows = rows.filter(pa.array(~is_opening))
         local, places, codes = (values[~is_opening] for values in (local, places, codes))
     if read.problems:
-        raise _unreadable(found, "line" if is_file else "row", len(rows), read.problems)
-    if said.opening_minor is not None:
-        openings = _declared_opening(found, groups, said.opening_minor, whole_currency, currency or said.currency)
-    if found.layout.makes_keys:
+        raise _unreadable(file, "line" if is_file else "row", len(rows), read.problems)
+    if preamble.opening_minor is not None:
+        named = currency or preamble.currency
+        openings = _declared_opening(file, groups, preamble.opening_minor, whole_currency, named)
+    if file.layout.makes_keys:
         rows = with_column(rows, "key", made_keys(rows, newest_first=is_turned))
-    words = found.layout.accounts
-    called = {of: " / ".join(word for word, other in words.items() if other == of) for of in words.values()}
+    words = file.layout.accounts
+    called = {name: " / ".join(word for word, other in words.items() if other == name) for name in words.values()}
     table = _ledger(rows, local, places, codes, [openings.get(code) for code in range(len(groups))])
-    return Ledger(name, digest, found.layout.name, table, called, found.layout.sha256)
+    return OwnLedger(name, digest, file.layout.name, table, called, file.layout.sha256)
 
 
-def _taken(source: object, query: str | Path | None) -> tuple[str, str | None, Path | pa.Table]:
+def _content(source: object, query: str | Path | None) -> tuple[str, str | None, Path | pa.Table]:
     """The name of a source, the SHA-256 of its file or query (None for a table in memory), and the file or table."""
     if is_address(source):
         if query is None:
@@ -253,7 +254,7 @@ def _sql(query: str | Path) -> tuple[str, str]:
         return path.name, path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
-        raise refused(path.name, f"cannot be read: {why}.") from None
+        raise file_refusal(path.name, f"cannot be read: {why}.") from None
 
 
 @contextmanager
@@ -262,60 +263,60 @@ def _as_table(name: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
-        raise refused(name, f"cannot be read as a table: {error}.") from None
+        raise file_refusal(name, f"cannot be read as a table: {error}.") from None
 
 
-def _found_in_file(path: Path, layout: Layout | None) -> tuple[Found, Sequence[str]]:
+def _recognised_file(path: Path, layout: Layout | None) -> tuple[RecognisedFile, Sequence[str]]:
     """A file with its header and layout recognised, and the formats of its moments.
 
-    Without a `layout`, the usual headings of a ledger are searched.
+    Without a `layout`, the file has the column names of `ledger_columns()`.
     """
     heads = ((way, islice(way.lines(), 1)) for way in cell_rows_of(path, [("utf-8", mark) for mark in ",;\t"]))
     headers = (([text_of(cell) for cell in cells], way.delimiter) for way, head in heads for _, cells in head)
     books = _books(layout) if layout else _named_alike(path.name, headers)
     try:
-        found = recognised(path, [books], named=True)
+        file = recognised(path, [books], named=True)
     except StatementRefused as wrong:
         if layout and "layouts" in wrong.facts:
             wrong.hint = "The layout of a ledger names the ledger's own headings; one with account, key, "
             wrong.hint += "occurred_at and amount needs none."
             wrong.say(wrong.message)
         raise
-    return found, found.layout.dates
+    return file, file.layout.dates
 
 
-def _found_in_table(name: str, given: pa.Table, layout: Layout | None) -> tuple[Found, Sequence[str]]:
-    """A table in the same form as a sheet with a recognised layout, and the formats of its moments.
+def _recognised_table(name: str, table: pa.Table, layout: Layout | None) -> tuple[RecognisedFile, Sequence[str]]:
+    """A table as if it were a sheet with its header and layout recognised, and the formats of its moments.
 
-    Without a `layout`, the usual headings of a ledger are searched. Raises StatementRefused: a column is missing, two
-    columns have one heading, or a column cannot be read.
+    Without a `layout`, the table has the column names of `ledger_columns()`. Raises StatementRefused: a column is
+    missing, two columns have one heading, or a column cannot be read.
     """
-    headings = given.column_names
+    headings = table.column_names
     books = _books(layout) if layout else _named_alike(name, [(headings, None)])
     if lacking := books.lacking({*map(heading_key, headings)}):
         text = f"lacks {', '.join(lacking)}, which the layout {books.name} names; it has {', '.join(headings[:40])}."
-        raise refused(name, text, headings=tuple(headings))
+        raise file_refusal(name, text, headings=tuple(headings))
     fields = {key: field for field, key in books.keys.items()}
-    used = [(column, fields[key]) for column in given.schema if (key := heading_key(column.name)) in fields]
+    used = [(column, fields[key]) for column in table.schema if (key := heading_key(column.name)) in fields]
     header: list[Cell] = [column.name for column, _ in used]
     if len({field for _, field in used}) < len(used):
-        raise refused(name, f"has a column twice: {', '.join(map(text_of, header))}.", headings=tuple(headings))
-    columns = [_column(name, column, given.column(column.name), field, books) for column, field in used]
-    body, place = Body(np.arange(1, len(given) + 1), columns, {}), [of for _, of in used].index("moment")
+        raise file_refusal(name, f"has a column twice: {', '.join(map(text_of, header))}.", headings=tuple(headings))
+    columns = [_column(name, column, table.column(column.name), field, books) for column, field in used]
+    body, place = Body(np.arange(1, len(table) + 1), columns, {}), [field for _, field in used].index("moment")
     formats: Sequence[str] = books.dates
     # A column of times beside the days is read by the layout's formats.
     if columns[place].kind == "moment" and "time" not in fields.values():
         is_day = pa.types.is_date(used[place][0].type) or _are_days(columns[place], books)
         formats = ISO_DATES[1:] if is_day else ISO_DATES[:1]
     rows = CellRows(name, "table", None, lambda: iter(()), None, name, lambda *_: body)
-    return Found(rows, books, header, 0, ()), formats
+    return RecognisedFile(rows, books, header, 0, ()), formats
 
 
 def _named_alike(name: str, headers: Iterable[tuple[Sequence[str], str | None]]) -> Layout:
-    """The layout of a table with the column names of `ledger_columns()`, made for the first sufficient header.
+    """A layout made for the first header in `headers` that has the needed column names of `ledger_columns()`.
 
-    `headers` has pairs of the headings and the delimiter between them. Raises StatementRefused: every header lacks a
-    key, a moment or an amount.
+    `headers` has pairs of the headings and the delimiter between them, None for a table. Raises StatementRefused: every
+    header lacks a key, a moment or an amount; `name` is the source in the message.
     """
     shown_headings: Sequence[str] = ()
     for header, mark in headers:
@@ -332,7 +333,7 @@ def _named_alike(name: str, headers: Iterable[tuple[Sequence[str], str | None]])
     headings = {*map(heading_key, shown_headings)}
     is_statement = any(not layout.lacking(headings) for layout in LAYOUTS.values())
     file = pasted(Path(name)) if Path(name).suffix[1:].lower() in KINDS else "FILE"
-    raise refused(
+    raise file_refusal(
         name,
         "does not have the columns of a ledger, of which account, key, occurred_at and amount are needed; it has "
         f"{', '.join(heading[:40] for heading in shown_headings[:40]) or 'none'}.",
@@ -355,37 +356,37 @@ _AS_NUMERIC: Final = (
 )
 
 
-def _column(name: str, field: pa.Field, values: pa.ChunkedArray, what: str, layout: Layout) -> Column:
+def _column(name: str, field: pa.Field, values: pa.ChunkedArray, holds: str, layout: Layout) -> CellColumn:
     """Converts an Arrow column into cells like those of a sheet: texts, exact numbers or local moments.
 
-    `what` is the column's field in the layout. Raises StatementRefused: a float that is no amount, integers that may be
-    in major or minor units, or an unknown type.
+    `holds` is the column's field in the layout, such as `amount`. Raises StatementRefused: a float that is no amount,
+    integers that may be in major or minor units, or an unknown type.
     """
     if values.null_count == len(values):
-        return Column.of(pa.nulls(len(values), pa.string()))
-    of, is_numeric, kind = pa.types, False, field.type
-    if isinstance(kind, pa.BaseExtensionType) and of.is_string(kind.storage_type):
+        return CellColumn.from_arrow(pa.nulls(len(values), pa.string()))
+    types, is_numeric, kind = pa.types, False, field.type
+    if isinstance(kind, pa.BaseExtensionType) and types.is_string(kind.storage_type):
         # PostgreSQL's NUMERIC comes as its exact text.
         is_numeric = getattr(kind, "type_name", "") == "numeric"
         values, kind = values.cast(kind.storage_type), kind.storage_type
-    if of.is_dictionary(kind):
+    if types.is_dictionary(kind):
         values, kind = values.cast(kind.value_type), kind.value_type
-    if unfit := _unfit(field, kind, layout, is_money=what in AMOUNTS):
-        raise refused(name, unfit[0], hint=unfit[1], column=field.name)
-    if of.is_timestamp(kind) or of.is_date(kind):
-        return Column.of(_moments(name, values, timedelta(hours=layout.utc_offset_hours)))
-    if of.is_time(kind) or isinstance(kind, pa.UuidType):
-        return Column.of(_texts(values, str))
-    if of.is_floating(kind):
+    if unfit := _unfit(field, kind, layout, is_money=holds in AMOUNTS):
+        raise file_refusal(name, unfit[0], hint=unfit[1], column=field.name)
+    if types.is_timestamp(kind) or types.is_date(kind):
+        return CellColumn.from_arrow(_moments(name, values, timedelta(hours=layout.utc_offset_hours)))
+    if types.is_time(kind) or isinstance(kind, pa.UuidType):
+        return CellColumn.from_arrow(_texts(values, str))
+    if types.is_floating(kind):
         values = pc.if_else(pc.is_nan(values), None, values)
     # Arrow writes floats of 16 bits with the digits of a wider float.
     is_half = kind == pa.float16()
     texts = _texts(values, lambda value: str(np.float16(value))) if is_half else values.cast(pa.string())
-    if what in AMOUNTS:
-        return Column.of(texts, is_number=is_numeric or of.is_decimal(kind) or of.is_floating(kind))
-    if is_numeric or of.is_decimal(kind):
+    if holds in AMOUNTS:
+        return CellColumn.from_arrow(texts, is_number=is_numeric or types.is_decimal(kind) or types.is_floating(kind))
+    if is_numeric or types.is_decimal(kind):
         texts = _texts(texts, lambda value: text_of(number_in(value)))
-    return Column.of(texts)
+    return CellColumn.from_arrow(texts)
 
 
 def _texts(values: pa.ChunkedArray, write: Callable[[Any], str]) -> pa.Array:
@@ -406,11 +407,11 @@ def _moments(name: str, column: pa.ChunkedArray, offset: timedelta) -> pa.Chunke
     place = pc.index(pc.or_(pc.less(days, first), pc.greater(days, last)), value=True).as_py()
     if place >= 0:
         text = f"has a date that does not exist, from row {place + 1} on."
-        raise refused(name, text, hint="PostgreSQL's infinity, or a year beyond 9999? Leave it out.")
+        raise file_refusal(name, text, hint="PostgreSQL's infinity, or a year beyond 9999? Leave it out.")
     return local.cast(pa.timestamp("us"))
 
 
-def _are_days(column: Column, layout: Layout) -> bool:
+def _are_days(column: CellColumn, layout: Layout) -> bool:
     """True if a column of moments holds only dates: all are midnight, and the layout has a format without a time."""
     moments, formats = column.different, map(DateFormat, layout.dates)
     is_midnight = pc.equal(moments, pc.floor_temporal(moments, unit="day"))
@@ -422,20 +423,20 @@ def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool
 
     `is_money` is true for a column of amounts.
     """
-    called, of = field.name, pa.types
+    called, types = field.name, pa.types
     numeric = _AS_NUMERIC.format(called)
-    if of.is_floating(kind) and not is_money:
+    if types.is_floating(kind) and not is_money:
         hint = (
             f"Give it as text, df['{called}'].astype('Int64').astype(str) in pandas: a float does not keep every digit."
         )
         return f"has floats in {called}, and no float holds a key.", hint
     if is_money and (field.metadata or {}).get(b"POSTGRESQL:type") == b"money":
         return f"has the type money in {called}, whose unit the server sets.", f"Write CAST({called} AS NUMERIC)."
-    if is_money and of.is_integer(kind) and not layout.units and not layout.is_minor:
+    if is_money and types.is_integer(kind) and not layout.units and not layout.is_minor:
         hint = f"If they are ngwee, name it {called}_minor; if kwacha, write {numeric}."
         return f"has whole numbers in {called}, which may be kwacha or ngwee.", hint
-    tests = (of.is_string, of.is_large_string, of.is_string_view, of.is_integer, of.is_boolean, of.is_decimal,
-             of.is_timestamp, of.is_date, of.is_time, of.is_floating)  # fmt: skip
+    tests = (types.is_string, types.is_large_string, types.is_string_view, types.is_integer, types.is_boolean,
+             types.is_decimal, types.is_timestamp, types.is_date, types.is_time, types.is_floating)  # fmt: skip
     if not isinstance(kind, pa.UuidType) and not any(test(kind) for test in tests):
         return f"has the type {kind} in {called}; only text, numbers and moments can be read.", ""
     return None
@@ -446,52 +447,54 @@ _FOLLOWED: Final = ("line", "account", "direction", "amount_minor", "fee_minor",
 
 
 def _of_one_currency(pairs: Sequence[tuple[Cell, ...]], codes: Whole, is_opening: Mask) -> Whole:
-    """The codes of the rows; an opening row gets the code of its account's other rows, if they have one currency.
+    """The `codes` of the rows (each stands for an account and a currency, see `pairs`), corrected for opening rows.
 
-    An opening row often has no currency of its own. The other currency must have the same number of decimals. `pairs`
-    has the account and the currency of each code.
+    An opening row often does not name its currency. It gets the code of its account's other rows if they all have one
+    currency, and that has as many decimals as the currency assumed for the opening row. `pairs` has (account, currency)
+    for each code.
     """
     used = set(np.unique(codes[~is_opening]).tolist())
     counts = Counter(pairs[code][0] for code in used)
-    alike = [(of, decimals_of(text_of(currency or ""))) for of, currency in pairs]
+    alike = [(account, decimals_of(text_of(currency or ""))) for account, currency in pairs]
     only = {alike[code]: code for code in used if counts[pairs[code][0]] == 1}
     return np.array([code if code in used else only.get(alike[code], code) for code in range(len(pairs))])[codes]
 
 
 def _stated(rows: pa.Table, is_opening: Mask, codes: Whole, places: Whole) -> tuple[pa.Array, dict[int, int]]:
-    """The balance that an opening row states, at the row before it, null elsewhere; and the opening balances by code.
+    """Attributes the balance that each opening row states: to the movement before it or, if none, to its account.
 
-    That row is the previous movement of the same code in the order of `places`. If there is none, the balance is the
-    opening balance of the code.
+    Returns the balances of the movements, null where none is stated, and code → opening balance. Rows of one account
+    and currency have one of the `codes`; `places` numbers the rows from the oldest.
     """
     by = np.lexsort((places, codes))
     before = np.maximum.accumulate(np.where(is_opening[by], -1, np.arange(len(by))))
     follows = (before >= 0) & (codes[by[before]] == codes[by])
-    is_told = (is_opening & mask_of(rows["balance_minor"].is_valid()))[by]
+    is_stated = (is_opening & mask_of(rows["balance_minor"].is_valid()))[by]
     balances, stated = whole_of(rows, "balance_minor")[by], np.full(len(codes), ABSENT)
-    stated[by[before[is_told & follows]]] = balances[is_told & follows]
-    begins = is_told & ~follows
+    stated[by[before[is_stated & follows]]] = balances[is_stated & follows]
+    begins = is_stated & ~follows
     openings = dict(zip(codes[by][begins].tolist(), balances[begins].tolist(), strict=True))
     return pa.array(stated, mask=stated == ABSENT), openings
 
 
 def _declared_opening(
-    found: Found, groups: Sequence[tuple[Cell, ...]], minor: int, currency: str, told: str | None
+    file: RecognisedFile, groups: Sequence[tuple[Cell, ...]], minor: int, currency: str, named: str | None
 ) -> dict[int, int]:
     """Index of an account and currency in `groups` → `minor`, the opening balance that stands above the header.
 
-    `told` is the currency named by the caller or above the header; None if only the layout names one. Raises
-    StatementRefused: there are rows of several accounts.
+    It belongs to the group in `currency`. If only the layout names that currency (`named`, the one that the caller or
+    the file names, is None), a single group of as many decimals gets it too. Raises StatementRefused: there are rows of
+    several accounts.
     """
-    if len(named := {of for of, _ in groups}) > 1:
-        text = f"has an opening balance above its header, and the rows of {len(named):,} accounts below."
+    if len(accounts := {account for account, _ in groups}) > 1:
+        text = f"has an opening balance above its header, and the rows of {len(accounts):,} accounts below."
         hint = "Remove opening from the layout: it does not say whose balance this is."
-        raise refused(found.cell_rows.name, text, hint=hint)
-    is_only, decimals = len(groups) == 1 and not told, decimals_of(currency)
+        raise file_refusal(file.cell_rows.name, text, hint=hint)
+    is_only, decimals = len(groups) == 1 and not named, decimals_of(currency)
     return {
         code: minor
-        for code, (_, of) in enumerate(groups)
-        if of == currency or (is_only and decimals_of(text_of(of)) == decimals)
+        for code, (_, other) in enumerate(groups)
+        if other == currency or (is_only and decimals_of(text_of(other)) == decimals)
     }
 
 
@@ -507,12 +510,12 @@ _HINTS: Final = {
 _WITHOUT_KEYS: Final = "A layout with makes_keys = true makes the key of such a row from its other cells."
 
 
-def _unreadable(found: Found, called: str, count: int, problems: Sequence[tuple[int, str]]) -> StatementRefused:
+def _unreadable(file: RecognisedFile, called: str, count: int, problems: Sequence[tuple[int, str]]) -> StatementRefused:
     """The exception for rows with a problem; its message has each reason, the number of its rows and the first of them.
 
-    `called` is the word before a row's number, and `count` the number of all rows.
+    `problems` has (number, reason) pairs, `called` is what is numbered (`line` or `row`), and `count` all rows.
     """
-    reasons, layout = reasons_in(problems), found.layout
+    reasons, layout = reasons_in(problems), file.layout
     listed = [
         f"{why} ({count:,} row{'s' * (count > 1)}, {'the first is ' * (count > 1)}{called} {first})"
         for why, (first, count) in islice(reasons.items(), _MOST_REASONS)
@@ -521,8 +524,8 @@ def _unreadable(found: Found, called: str, count: int, problems: Sequence[tuple[
     many = len({line for line, _ in problems})
     hints = [text for words, text in _HINTS.items() if any(words in why for why in reasons)]
     hints += [_WITHOUT_KEYS] if f"{layout.columns.get('key', 'key')} is missing" in reasons else []
-    return refused(
-        found.cell_rows.name,
+    return file_refusal(
+        file.cell_rows.name,
         f"has {many:,} of {count:,} rows that cannot be read: {'; '.join(listed)}.",
         hint=next(iter(hints), ""),
         rows=many,
@@ -531,7 +534,7 @@ def _unreadable(found: Found, called: str, count: int, problems: Sequence[tuple[
 
 
 _IN_A_MILLISECOND: Final = 1_000_000
-"""The number of row numbers reserved for each millisecond."""
+"""The most rows of a millisecond: a row's number is its milliseconds times this, plus its rank in the millisecond."""
 
 
 def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings: Sequence[Any]) -> pa.Table:
@@ -539,22 +542,22 @@ def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings:
 
     Rows of one account and currency have one of the `codes`; `openings` has the opening balance of each code, or None.
     """
-    given, nothing = set(rows.column_names), pa.nulls(len(rows), pa.string())
-    columns: dict[str, Any] = {name: in_one_piece(rows[name]) if name in given else nothing for name in LEDGER}
-    if "kind" not in given:
+    present, nothing = set(rows.column_names), pa.nulls(len(rows), pa.string())
+    columns: dict[str, Any] = {name: in_one_piece(rows[name]) if name in present else nothing for name in LEDGER}
+    if "kind" not in present:
         columns["kind"] = pc.if_else(pc.equal(rows["type"], "payout"), "payout_paid", None)
     # In the order of the moments, then of the rows: a row has the same number in each file that has it.
     number = local * _IN_A_MILLISECOND + _nth(local, np.argsort(places))
-    if "number" in given:
+    if "number" in present:
         number = rows["number"].to_numpy()
     booked = np.lexsort((places, number))
-    if "entry" not in given:
-        nth = _nth(codes_of([Column.of(columns[name]) for name in ("account", "key")]), booked) + 1
+    if "entry" not in present:
+        nth = _nth(codes_of([CellColumn.from_arrow(columns[name]) for name in ("account", "key")]), booked) + 1
         columns["entry"] = columns["key"]
         if (nth > 1).any():
             texts = columns["key"].cast(pa.string()), pa.array(nth).cast(pa.string())
-            further = pc.binary_join_element_wise(*texts, "#")
-            columns["entry"] = pc.if_else(pa.array(nth == 1), columns["key"], further)
+            numbered = pc.binary_join_element_wise(*texts, "#")
+            columns["entry"] = pc.if_else(pa.array(nth == 1), columns["key"], numbered)
     columns |= {"number": pa.array(number), "balance_minor": _balances(rows, codes, booked, openings)}
     return compact(columns, LEDGER)
 
@@ -568,20 +571,20 @@ def _nth(codes: Whole, order: Whole) -> Whole:
 
 
 def _balances(rows: pa.Table, codes: Whole, order: Whole, openings: Sequence[Any]) -> pa.Array:
-    """The balance after each row; rows of one account and currency have one of the `codes`, `order` is that of booking.
+    """The balance after each row, null if it is unknown; rows of one account and currency have one of the `codes`.
 
-    A balance is computed from the last known one of its code, else from the next known one, else from the code's
-    opening balance in `openings`; if there is none of these, it is null.
+    An unknown balance is computed from the last known one of its code, else from the next known one, else from the
+    code's opening balance in `openings`, None if it is unknown. `order` has the rows' indices in the order of booking.
     """
     if rows["balance_minor"].null_count == len(rows) and not any(opening is not None for opening in openings):
         return pa.nulls(len(rows), pa.int64())
-    told: pd.Series = rows["balance_minor"].to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get).iloc[order]
+    stated: pd.Series = rows["balance_minor"].to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get).iloc[order]
     by = pd.Series(codes).iloc[order]
     moved = pd.Series(effects_of(rows)[0]).iloc[order].groupby(by).cumsum()
-    known = (told - moved).groupby(by)
+    known = (stated - moved).groupby(by)
     opening = pd.Series(openings, dtype="Int64").reindex(by).set_axis(by.index)
     begins = known.ffill().fillna(known.bfill()).fillna(opening)
-    return pa.array(told.fillna(moved + begins).sort_index(), pa.int64())
+    return pa.array(stated.fillna(moved + begins).sort_index(), pa.int64())
 
 
 _ADDRESS: Final = re.compile(r"[A-Za-z][\w+.-]+://")
@@ -600,7 +603,7 @@ _UNREAD: Final = re.compile(
 """Matches comments and quoted text, which contain no keywords of the query."""
 _SENT_AS: Final = "COPY ("
 """Text that the PostgreSQL driver puts before the query; the server may count positions from its beginning."""
-_SAID_BY_SQLITE: Final = re.compile(r"query: ([^\n]+)")
+_SQLITE_MESSAGE: Final = re.compile(r"query: ([^\n]+)")
 _CONNECTION_FAULTS: Final[Mapping[str, tuple[str, str]]] = {
     "password|no pg_hba": (
         "does not let this user in",
@@ -647,7 +650,7 @@ def _one_query(sql: str, name: str) -> str:
 
     Raises StatementRefused: the text is no query, or several statements.
     """
-    plain = _UNREAD.sub(lambda found: re.sub(r"[^\n]", " ", found[0]) if found["comment"] else found[0], sql)
+    plain = _UNREAD.sub(lambda part: re.sub(r"[^\n]", " ", part[0]) if part["comment"] else part[0], sql)
     ended = plain.rstrip().removesuffix(";").rstrip()
     first = re.match(r"[\s(]*(\w*)", ended)
     if first is None or first[1].upper() not in _OPENS_WITH:
@@ -707,10 +710,10 @@ def _from_sqlite(adbc: ModuleType, address: str, sql: str, name: str) -> pa.Tabl
             cursor.execute(sql)
             return cursor.fetch_record_batch().read_all()
     except (adbc.Error, OSError, pa.ArrowException) as error:
-        said = _SAID_BY_SQLITE.search(str(error))
-        raise _failed(name, said[1] if said else "the file cannot be read as a database") from None
+        match = _SQLITE_MESSAGE.search(str(error))
+        raise _failed(name, match[1] if match else "the file cannot be read as a database") from None
 
 
-def _failed(name: str, said: str, where: str = "") -> StatementRefused:
-    hint = "A query of the ledger must only read." if re.search("read-?only", said) else ""
-    return StatementRefused(f"{name} fails{where}: {mask(said)}.", hint=hint, file=name)
+def _failed(name: str, message: str, where: str = "") -> StatementRefused:
+    hint = "A query of the ledger must only read." if re.search("read-?only", message) else ""
+    return StatementRefused(f"{name} fails{where}: {mask(message)}.", hint=hint, file=name)

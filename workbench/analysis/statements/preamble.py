@@ -5,10 +5,19 @@ from datetime import date, datetime
 from functools import partial
 from typing import Any, Final
 
-from workbench.analysis.statements.cells import Amounts, Cell, Line, Wrong, currencies_named, refused, shown, text_of
+from workbench.analysis.statements.cells import (
+    Amounts,
+    Cell,
+    Line,
+    Wrong,
+    currencies_named,
+    file_refusal,
+    quoted,
+    text_of,
+)
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.layouts import CODE, PREAMBLE_FIELDS, Layout, Preamble, heading_key
-from workbench.analysis.statements.recognising import Found
+from workbench.analysis.statements.recognising import RecognisedFile
 from workbench.domain.moments import moment
 from workbench.domain.money import ISO_4217
 from workbench.errors import StatementRefused
@@ -20,7 +29,7 @@ _WANTED: Final = {"currency": "a currency's code", "opening": "an amount", "clos
 
 
 def declared(
-    found: Found, account: str | None, currency: str | None, *, by_row: bool = False
+    file: RecognisedFile, account: str | None, currency: str | None, *, by_row: bool = False
 ) -> tuple[Preamble, int, str, str]:
     """The values above the header, the line of the closing balance (0 if none), the account, and the currency.
 
@@ -30,29 +39,29 @@ def declared(
     currency than the file; a period that ends before it begins; or an account or currency that differs from the
     caller's.
     """
-    name, layout = found.cell_rows.name, found.layout
+    name, layout = file.cell_rows.name, file.layout
     passed = currency and currency.strip().upper()
     if passed and not CODE.fullmatch(passed):
         raise StatementRefused(f"A currency is a code of three letters, such as ZMW, not {currency!r}.")
-    said, closing_line = _preamble(name, layout, found.above, passed)
+    preamble, closing_line = _preamble(name, layout, file.above, passed)
     if by_row and account:
-        raise refused(name, f"names the account of each row, but {account!r} was passed too.")
-    account = "" if by_row else _agreed(name, "account", account, said.account, layout.account)
-    return said, closing_line, account, _agreed(name, "currency", passed, said.currency, layout.currency)
+        raise file_refusal(name, f"names the account of each row, but {account!r} was passed too.")
+    account = "" if by_row else _agreed(name, "account", account, preamble.account, layout.account)
+    return preamble, closing_line, account, _agreed(name, "currency", passed, preamble.currency, layout.currency)
 
 
-def _agreed(name: str, what: str, passed: str | None, told: str | None, otherwise: str | None) -> str:
-    """The caller's value `passed`, else the file's `told`, else the layout's `otherwise`; each may be None.
+def _agreed(name: str, setting: str, passed: str | None, in_file: str | None, otherwise: str | None) -> str:
+    """The caller's value `passed`, else the file's `in_file`, else the layout's `otherwise`; each may be None.
 
-    Raises StatementRefused: the values of the caller and the file differ, or all are None. In the message, `what` names
-    the value, and `name` the file.
+    `setting` names the value in messages, and `name` the file. Raises StatementRefused: the values of the caller and
+    the file differ, or all are None.
     """
-    if passed and told and passed != told:
-        text = f"declares the {what} {told!r}, but {passed!r} was passed."
-        raise refused(name, text, passed=passed, found=told)
-    value = passed or told or otherwise
+    if passed and in_file and passed != in_file:
+        text = f"declares the {setting} {in_file!r}, but {passed!r} was passed."
+        raise file_refusal(name, text, passed=passed, found=in_file)
+    value = passed or in_file or otherwise
     if value is None:
-        raise refused(name, f"does not name its {what}.", hint=_LACKING.format(what), lacks=what)
+        raise file_refusal(name, f"does not name its {setting}.", hint=_LACKING.format(setting), lacks=setting)
     return value
 
 
@@ -62,9 +71,9 @@ def _preamble(name: str, layout: Layout, above: Sequence[Line], currency: str | 
     `currency` is the caller's; if None, the currency of the file or the layout applies.
     """
     labels = {field: heading_key(label) for field, label in layout.preamble.items()}
-    made: dict[str, tuple[int, Any]] = {}
-    named: set[str] = set()
-    said = [
+    values: dict[str, tuple[int, Any]] = {}
+    currencies: set[str] = set()
+    labelled = [
         (line, field, label, value)
         for line, cells in above
         for label, value in pairs_of(cells)
@@ -72,25 +81,26 @@ def _preamble(name: str, layout: Layout, above: Sequence[Line], currency: str | 
         if labels[field] == heading_key(label) and value != ""
     ]
     # The currency first: the balances are read by its decimals, and may stand above it.
-    told = next((code for _, field, _, value in said if field == "currency" and (code := code_in(value))), None)
-    of_file = currency or told or layout.currency
-    readers = _readers(layout, of_file, [(field, value) for _, field, _, value in said if field in _ENDS])
-    for line, field, label, value in said:
+    in_file = next((code for _, field, _, value in labelled if field == "currency" and (code := code_in(value))), None)
+    of_file = currency or in_file or layout.currency
+    readers = _readers(layout, of_file, [(field, value) for _, field, _, value in labelled if field in _ENDS])
+    for line, field, label, value in labelled:
         read = readers[field](value)
         if read is None or isinstance(read, Wrong):
             written = " or ".join(layout.preamble_dates)
-            why = read or f"{shown(value)} is not {_WANTED.get(field, f'a day written as {written}')}"
+            why = read or f"{quoted(value)} is not {_WANTED.get(field, f'a day written as {written}')}"
             raise StatementRefused(f"{name}, line {line}: {label} {why}.", file=name, line=line, label=label)
-        named.update(currencies_named(value) if field in ("opening", "closing") else ())
-        if made.setdefault(field, (line, read))[1] != read:
-            raise refused(name, f"has two values for {label}, the other in line {line}.", line=line)
-    read_all = Preamble(*(made.get(field, (0, None))[1] for field in PREAMBLE_FIELDS))
-    if named and of_file not in named:
-        raise refused(name, f"has balances in {' or '.join(sorted(named))} above its header, and is in {of_file}.")
+        currencies.update(currencies_named(value) if field in ("opening", "closing") else ())
+        if values.setdefault(field, (line, read))[1] != read:
+            raise file_refusal(name, f"has two values for {label}, the other in line {line}.", line=line)
+    read_all = Preamble(*(values.get(field, (0, None))[1] for field in PREAMBLE_FIELDS))
+    if currencies and of_file not in currencies:
+        named = " or ".join(sorted(currencies))
+        raise file_refusal(name, f"has balances in {named} above its header, and is in {of_file}.")
     if read_all.first and read_all.last and read_all.first > read_all.last:
         text = f"has a period that ends on {read_all.last}, before it begins on {read_all.first}."
-        raise refused(name, text, hint=f"Days are read as {' or '.join(layout.preamble_dates)}.")
-    return read_all, made.get("closing", (0, None))[0]
+        raise file_refusal(name, text, hint=f"Days are read as {' or '.join(layout.preamble_dates)}.")
+    return read_all, values.get("closing", (0, None))[0]
 
 
 def pairs_of(cells: list[Cell]) -> Iterator[tuple[str, Cell]]:
@@ -124,17 +134,17 @@ def _readers(layout: Layout, currency: str, ends: Sequence[tuple[str, Cell]]) ->
             return cell.date()
         text = text_of(cell).strip()
         at = days.all_in(text) if is_one_cell else [days.read(text)]
-        found = at[_ENDS[field]] if at else None
-        return None if found is None else moment(found).date()
+        end = at[_ENDS[field]] if at else None
+        return None if end is None else moment(end).date()
 
     formats = [*map(DateFormat, layout.preamble_dates)]
     formats = [date_format for date_format in formats if all(read(date_format, *end) for end in ends)] or formats
 
     def day(field: str, cell: Cell) -> date | Wrong | None:
-        found = sorted({at for date_format in formats if (at := read(date_format, field, cell))})
-        if len(found) > 1:
-            return Wrong(f"{shown(cell)} is {' or '.join(map(str, found))}: keep one of them in preamble_date")
-        return found[0] if found else None
+        days = sorted({at for date_format in formats if (at := read(date_format, field, cell))})
+        if len(days) > 1:
+            return Wrong(f"{quoted(cell)} is {' or '.join(map(str, days))}: keep one of them in preamble_date")
+        return days[0] if days else None
 
     return {
         "account": lambda cell: text_of(cell).strip(),

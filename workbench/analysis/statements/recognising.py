@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from workbench.analysis.statements.cells import Cell, CellRows, Line, refused, text_of
+from workbench.analysis.statements.cells import Cell, CellRows, Line, file_refusal, text_of
 from workbench.analysis.statements.csv_files import cell_rows_of
 from workbench.analysis.statements.layouts import LAYOUTS, Layout, heading_key
 from workbench.analysis.statements.workbooks import EXPORT_AGAIN
@@ -21,7 +21,7 @@ _LEDGERS_OWN: Final = {"account", "key", "occurred_at"}
 
 
 class Head(NamedTuple):
-    """The first lines of a file, cut into cells by one encoding and delimiter, and the failure that ended them."""
+    """The first lines of a file, cut into cells by one encoding and delimiter, up to the failure to cut one, if any."""
 
     cell_rows: CellRows
     lines: list[Line]
@@ -29,11 +29,11 @@ class Head(NamedTuple):
 
     @property
     def is_cut(self) -> bool:
-        """True if a line has several cells: a delimiter that gives one column is not the file's."""
+        """True if a line has several cells; if none has, the delimiter is probably not the file's."""
         return any(len(cells) > 1 for _, cells in self.lines)
 
 
-class Found(NamedTuple):
+class RecognisedFile(NamedTuple):
     """A file whose layout is known."""
 
     cell_rows: CellRows
@@ -45,13 +45,13 @@ class Found(NamedTuple):
 
     @property
     def places(self) -> dict[str, int]:
-        """Field → the place of its column, for the fields that the file has."""
+        """Field → the index of its column, for the fields that the file has."""
         headings = headings_of(self.header, self.layout.known_headings)
         places = {name: headings.index(key) for name, key in self.layout.keys.items() if key in headings}
         return {**places, "account": 0} if self.layout.sections else places
 
 
-def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Found:
+def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> RecognisedFile:
     """The file with its header and the only layout that fits.
 
     If the caller `named` the layout, the file may have further columns; otherwise the layout must know all columns.
@@ -64,20 +64,20 @@ def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Found:
     blank = [not head.lines and not head.failure for head in heads]
     # A line of delimiters alone is blank to the reading that has this delimiter; of several sheets one may be.
     if all(blank) or (any(blank) and sources[0].kind == "csv"):
-        raise refused(name, "is empty.", hint=EXPORT_AGAIN)
+        raise file_refusal(name, "is empty.", hint=EXPORT_AGAIN)
     # A reading that fails below the header of its layout is the right one; reading its rows raises the failure.
-    fits = [found for head in heads for layout in layouts if (found := _header(head, layout, named=named))]
+    fits = [file for head in heads for layout in layouts if (file := _header(head, layout, named=named))]
     if not fits:
         raise _failure(heads, layouts, named=named) or _unknown(path, heads, layouts)
     # A layout that the caller gives goes before a shipped one with the same headings.
-    fits = [found for found in fits if LAYOUTS.get(found.layout.name) is not found.layout] or fits
+    fits = [file for file in fits if LAYOUTS.get(file.layout.name) is not file.layout] or fits
     if len(fits) > 1:
-        text = "; ".join(f"{found.layout.name} ({found.cell_rows.says}, line {found.line})" for found in fits)
-        raise refused(
+        text = "; ".join(f"{file.layout.name} ({file.cell_rows.says}, line {file.line})" for file in fits)
+        raise file_refusal(
             name,
             f"can be read in several ways: {text}.",
             hint="Name the layout: layout='…'. Of several sheets, keep one.",
-            layouts=tuple(found.layout.name for found in fits),
+            layouts=tuple(file.layout.name for file in fits),
         )
     _check(name, fits[0])
     return fits[0]
@@ -93,7 +93,7 @@ def head_of(cell_rows: CellRows) -> Head:
     return Head(cell_rows, lines)
 
 
-def _header(head: Head, layout: Layout, *, named: bool) -> Found | None:
+def _header(head: Head, layout: Layout, *, named: bool) -> RecognisedFile | None:
     """The file with its header, the first line that has the layout's headings; None without such a line.
 
     A header may have further headings only if the layout is `named`.
@@ -107,52 +107,53 @@ def _header(head: Head, layout: Layout, *, named: bool) -> Found | None:
         headings = headings_of(cells, known)
         present = set(headings) - {""}
         if not layout.lacking(present) and (named or present.issubset(known)):
-            return Found(head.cell_rows, layout, cells[: len(headings)], line, tuple(head.lines[:place]))
+            return RecognisedFile(head.cell_rows, layout, cells[: len(headings)], line, tuple(head.lines[:place]))
     return None
 
 
 def headings_of(cells: Sequence[Cell], known: Container[str] | None = None) -> tuple[str, ...]:
     """The headings in a line, the second of a name as `Currency#2`, without blank ones at the end.
 
-    With `known`, headings are in the form of `heading_key`; `#2` is added only if `known` has the heading with `#2`.
+    If `known` is given, they are in the form of `heading_key`, and get a `#2` only if `known` has the heading with it.
     """
-    made = [" ".join(text_of(cell).split()) for cell in cells]
-    while made and not made[-1]:
-        made.pop()
+    headings = [" ".join(text_of(cell).split()) for cell in cells]
+    while headings and not headings[-1]:
+        headings.pop()
     times: Counter[str] = Counter()
-    for place, text in enumerate(made):
+    for place, text in enumerate(headings):
         heading = heading_key(text)
         times[heading] += bool(heading)
         numbered = f"{text}#{times[heading]}"
         if known is not None:
-            made[place] = numbered if (numbered := heading_key(numbered)) in known else heading
+            headings[place] = numbered if (numbered := heading_key(numbered)) in known else heading
         elif times[heading] > 1:
-            made[place] = numbered
-    return tuple(made)
+            headings[place] = numbered
+    return tuple(headings)
 
 
-def _check(name: str, found: Found) -> None:
+def _check(name: str, file: RecognisedFile) -> None:
     """Raises StatementRefused: a heading that is read stands twice, or a row stands above the header."""
-    headings = headings_of(found.header, found.layout.known_headings)
-    twice = sorted({heading for heading in found.layout.keys.values() if headings.count(heading) > 1})
+    headings = headings_of(file.header, file.layout.known_headings)
+    twice = sorted({heading for heading in file.layout.keys.values() if headings.count(heading) > 1})
     if twice:
-        text = f"has the heading {', '.join(map(repr, twice))} more than once in line {found.line}."
+        text = f"has the heading {', '.join(map(repr, twice))} more than once in line {file.line}."
         hint = "Rename or remove the others: the layout does not say which of them is meant."
-        raise refused(name, text, hint=hint, line=found.line, headings=headings)
-    labels = {*map(heading_key, found.layout.preamble.values())}
-    for line, cells in found.above:
+        raise file_refusal(name, text, hint=hint, line=file.line, headings=headings)
+    labels = {*map(heading_key, file.layout.preamble.values())}
+    for line, cells in file.above:
         # Above the header stand labels and titles. A line with as many cells as a row may be a row, and is not dropped.
         filled = [heading_key(text_of(cell)).removesuffix(":") for cell in cells if cell != ""]
-        if len(filled) >= len(found.layout.columns) - len(found.layout.optional) and labels.isdisjoint(filled):
+        if len(filled) >= len(file.layout.columns) - len(file.layout.optional) and labels.isdisjoint(filled):
             text = f"has a row above its header, in line {line}."
-            raise refused(name, text, hint="Move the header to the top.", line=line, header=found.line)
+            raise file_refusal(name, text, hint="Move the header to the top.", line=line, header=file.line)
 
 
 def _failure(heads: Sequence[Head], layouts: tuple[Layout, ...], *, named: bool) -> StatementRefused | None:
-    """The failure to cut the file into cells, or to read it in the encoding of a layout that has its headings.
+    """Explains why no layout fits, if the reason is that the file cannot be cut into cells; None for another reason.
 
-    None if a reading without a failure has lines of several cells and no layout has its headings, or if the reading of
-    the layout with its headings has no failure. `named` is true for a layout that the caller named.
+    If every encoding and delimiter that gives several cells fails, that failure is the reason. Otherwise the reason is
+    the failure of the encoding and delimiter of the layout that has the file's headings. `named` is true for a layout
+    that the caller named.
     """
     if not any(head.is_cut and not head.failure for head in heads):
         is_unread = not any(head.lines for head in heads)
@@ -168,7 +169,7 @@ def _failure(heads: Sequence[Head], layouts: tuple[Layout, ...], *, named: bool)
 
 
 def _unknown(path: Path, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> StatementRefused:
-    """The refusal with the headings in the likeliest header, and their differences from the nearest layout."""
+    """The refusal of a file that fits no layout: its likely headings, and their differences from the nearest layout."""
     others: list[Head] = []
     if heads[0].cell_rows.kind == "csv":
         # A file with a delimiter that no layout has was cut into one column: other delimiters are tried.
@@ -185,7 +186,7 @@ def _unknown(path: Path, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> 
         # The first line of the file, as the reading with most cells has it.
         line, cells = max((head.lines[0] for head in heads if head.lines), key=lambda line: len(line[1]))
     headings = _texts(cells)
-    return refused(
+    return file_refusal(
         path.name,
         f"fits none of the known layouts ({', '.join(layout.name for layout in layouts)}). "
         f"The headings found in line {line}: {', '.join(text[:40] for text in headings[:40])}."

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from workbench.analysis.frames import compact, releasing, typed, with_column
 from workbench.analysis.phone_key import key_from
 from workbench.analysis.rules import MatchRules
-from workbench.analysis.shapes import MADE, STATEMENT_ROW
-from workbench.analysis.statements.cells import Column, Mask, Whole, mask_of, refused
+from workbench.analysis.shapes import MADE_UP_PREFIX, STATEMENT_ROW
+from workbench.analysis.statements.cells import CellColumn, Mask, Whole, file_refusal, mask_of
 from workbench.analysis.statements.csv_files import digest_of
 from workbench.analysis.statements.dates import ABSENT
 from workbench.analysis.statements.fields import read_rows
@@ -27,7 +27,7 @@ from workbench.analysis.statements.preamble import declared
 from workbench.analysis.statements.recognising import recognised
 from workbench.domain.money import money_text
 from workbench.errors import StatementRefused
-from workbench.text.render import Table, Tabular, pairs
+from workbench.text.render import DisplayTable, Tabular, pairs
 
 _SHOWN_FINDINGS: Final = 3
 
@@ -58,6 +58,8 @@ class Statement(Tabular):
     """The lines with only a narrative, which was added to the row above."""
     repeated: tuple[int, ...] = ()
     """The lines that repeat the row above, with its balance; they were left out."""
+    of_pages: tuple[int, ...] = ()
+    """The lines of page numbers, repeated headers and balances carried forward; they were left out."""
     layout_sha256: str | None = None
     match: MatchRules = ()
     """The rules by which the rows are matched; empty if the layout declares none."""
@@ -70,10 +72,10 @@ class Statement(Tabular):
     @cached_property
     def days(self) -> dict[int, int]:
         """Business day, as days since 1970 → the number of its usable rows."""
-        told = self.table["business_date"].filter(self.table["problem"].is_null()).drop_null().cast(pa.int32())
-        return {count["values"]: count["counts"] for count in told.value_counts().to_pylist()}
+        days = self.table["business_date"].filter(self.table["problem"].is_null()).drop_null().cast(pa.int32())
+        return {count["values"]: count["counts"] for count in days.value_counts().to_pylist()}
 
-    def _table(self) -> Table:
+    def _table(self) -> DisplayTable:
         rows = len(self.table)
         invalid = rows - self.table["problem"].null_count
         no_day = "no day that can be read" if rows else "no rows"
@@ -93,16 +95,23 @@ class Statement(Tabular):
 
     @property
     def remarks(self) -> list[str]:
-        """Sentences on lines that are no rows of their own: those joined to the row above, and those that repeat it."""
+        """Sentences on lines that are no rows of their own, such as those joined to the row above."""
+        of_pages = "to a page: page numbers, repeated headers and balances carried forward are no rows."
         kinds = (
             (self.joined, ("has", "have"), "a narrative alone: it was added to the row above."),
             (self.repeated, ("repeats", "repeat"), "the row above, the balance too: such a row counts once."),
+            (
+                self.of_pages,
+                ("belongs", "belong"),
+                of_pages,
+            ),
         )
-        made = []
-        for lines, (one, many), text in kinds:
+        sentences = []
+        for lines, (has, have), text in kinds:
             few = ", ".join(map(str, lines[:_SHOWN_FINDINGS])) + ", …" * (len(lines) > _SHOWN_FINDINGS)
-            made += [f"Line {few} {one} {text}" if len(lines) == 1 else f"Lines {few} {many} {text}"] if lines else []
-        return made
+            verb = f"Line {few} {has}" if len(lines) == 1 else f"Lines {few} {have}"
+            sentences += [f"{verb} {text}"] if lines else []
+        return sentences
 
     @property
     def follows(self) -> str:
@@ -129,7 +138,7 @@ class Followed(NamedTuple):
     """The result of checking the running balance through the rows of a file."""
 
     opening_minor: int | None
-    """The opening balance in minor units; None if the file does not show it. `closing_minor`: the closing balance."""
+    """The opening balance in minor units; None if the file does not show it. `closing_minor` is the closing balance."""
     closing_minor: int | None
     findings: dict[str, Whole]
     is_compared: Mask
@@ -158,20 +167,20 @@ def follow(
     def between_ends(values: Whole | Mask, first: object = 0, last: object = 0) -> Whole:
         return np.concatenate([[first], values[::step], [last]]).astype(np.int64)
 
-    is_told = mask_of(rows["balance_minor"].is_valid())
-    at = np.flatnonzero(between_ends(is_told, *(end is not None for end in ends)))
+    has_balance = mask_of(rows["balance_minor"].is_valid())
+    at = np.flatnonzero(between_ends(has_balance, *(end is not None for end in ends)))
     if is_back is None and not at.size:
         nothing = np.zeros(count, bool)
         return Followed(None, None, dict.fromkeys(FINDING, at), nothing, nothing)
     effects, known, turns = effects_of(rows)
-    accounts = Column.of(rows["account"]).coded()
+    accounts = CellColumn.from_arrow(rows["account"]).coded()
     # No balance goes on from one account to the next.
     is_next = np.diff(accounts[::step], prepend=accounts[::step][:1])[::step] != 0
     effects, unread = between_ends(effects), between_ends(~known | is_next)
     balances = between_ends(whole_of(rows, "balance_minor"), *(end or 0 for end in ends))
 
     def between(values: Whole) -> Whole:
-        """The sums of the rows between each known balance and the next."""
+        """The sums of `values` over the rows between each known balance and the next."""
         return np.diff(np.cumsum(values)[at])
 
     changes, is_read = np.diff(balances[at]), between(unread) == 0
@@ -193,34 +202,34 @@ def follow(
     moved = between(effects)
     wrong = (changes != moved) & is_read
     opening, closing = ends
-    told, is_compared = at[(at > 0) & (at <= count)], np.zeros(count + 2, bool)
+    of_rows, is_compared = at[(at > 0) & (at <= count)], np.zeros(count + 2, bool)
     is_compared[at[1:][is_read]] = True
     # Without a declared opening balance the others are followed from the first balance.
     is_compared[at[:1]] = is_compared[1:-1].any()
     # At an end the balance follows from the nearest one, unless a row on the way cannot be read.
-    if told.size and opening is None and not unread[: told[0] + 1].any():
-        opening = int(balances[told[0]] - effects[: told[0] + 1].sum())
-    if told.size and closing is None and not unread[told[-1] + 1 :].any():
-        closing = int(balances[told[-1]] + effects[told[-1] + 1 :].sum())
+    if of_rows.size and opening is None and not unread[: of_rows[0] + 1].any():
+        opening = int(balances[of_rows[0]] - effects[: of_rows[0] + 1].sum())
+    if of_rows.size and closing is None and not unread[of_rows[-1] + 1 :].any():
+        closing = int(balances[of_rows[-1]] + effects[of_rows[-1] + 1 :].sum())
     lines = between_ends(whole_of(rows, "line"), last=closing_line)[at][1:]
-    expected, found = balances[at][:-1] + moved, balances[at][1:]
-    findings = {"line": lines[wrong], "expected_minor": expected[wrong], "found_minor": found[wrong]}
+    expected, in_file = balances[at][:-1] + moved, balances[at][1:]
+    findings = {"line": lines[wrong], "expected_minor": expected[wrong], "found_minor": in_file[wrong]}
     return Followed(opening, closing, findings, is_compared[1:-1][::step], is_ordinary[1:-1][::step])
 
 
 def whole_of(rows: pa.Table, name: str) -> Whole:
     """A column of whole numbers, with 0 for null."""
-    made: Whole = rows[name].fill_null(0).to_numpy()
-    return made
+    values: Whole = rows[name].fill_null(0).to_numpy()
+    return values
 
 
 def effects_of(rows: pa.Table) -> tuple[Whole, Mask, Whole]:
-    """The signed effect of each row on the account in minor units, a mask of the known effects, and a change of each.
+    """The signed effect of each row on the balance in minor units, a mask of the known effects, and corrections.
 
-    The change is to be added to a row's effect if its direction turns out to be the opposite; the fee stays the same.
+    If the direction of a row turns out to be the opposite, add its correction to its effect; the fee stays the same.
     """
-    status, told = rows["status"], ("direction", "amount_minor", "fee_minor", "status")
-    complete = np.all([mask_of(rows[name].is_valid()) for name in told], axis=0)
+    status, needed = rows["status"], ("direction", "amount_minor", "fee_minor", "status")
+    complete = np.all([mask_of(rows[name].is_valid()) for name in needed], axis=0)
     stays = mask_of(pc.is_in(status, pa.array(["failed", "pending"])))
     moves = complete & mask_of(pc.equal(status, "completed"))
     amounts = np.where(moves, whole_of(rows, "amount_minor"), np.int64(0))
@@ -272,16 +281,16 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     refuse_other_than_text(account=account, date_format=date_format, currency=currency)
     source, key = Path(path), key_from(phone_key)
     digest = digest_of(source)
-    found = recognised(source, tried_layouts(layout, layouts), named=layout is not None)
-    preamble, closing_line, account, whole_currency = declared(found, account, currency)
-    formats = [date_format] if date_format else found.layout.dates
-    rows, _, local, is_opening, otherwise, joined = read_rows(found, formats, whole_currency, key, account)
+    file = recognised(source, tried_layouts(layout, layouts), named=layout is not None)
+    preamble, closing_line, account, whole_currency = declared(file, account, currency)
+    formats = [date_format] if date_format else file.layout.dates
+    rows, _, local, is_opening, otherwise, joined, of_pages = read_rows(file, formats, whole_currency, key, account)
     repeated: tuple[int, ...] = ()
     currencies = sorted(rows["currency"].unique().drop_null().to_pylist())
     if (currency or preamble.currency) and currencies and whole_currency not in currencies:
         text = f"was declared to be in {whole_currency}, but its rows are in {' and '.join(currencies)}."
-        raise refused(source.name, text, passed=whole_currency, found=tuple(currencies))
-    followed = partial(follow, preamble=preamble, closing_line=closing_line, negative=found.layout.negative)
+        raise file_refusal(source.name, text, passed=whole_currency, found=tuple(currencies))
+    followed = partial(follow, preamble=preamble, closing_line=closing_line, negative=file.layout.negative)
     is_turned, balance = newest_first(local, partial(followed, rows, is_back=mask_of(otherwise.is_valid())))
     wrong, has_opening = balance.findings["line"], preamble.opening_minor is not None
     again = _repeats(rows, wrong, newest_first=is_turned, has_opening=has_opening)
@@ -299,14 +308,14 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
         for column, other in (("direction", back), ("type", otherwise)):
             rows = with_column(rows, column, pc.if_else(turns, other, rows[column].combine_chunks()))
     rows = rows.filter(pa.array(~is_opening)) if is_opening.any() else rows
-    if found.layout.makes_keys:
+    if file.layout.makes_keys:
         rows = with_column(rows, "key", made_keys(rows, newest_first=is_turned))
     days = pc.min_max(rows["business_date"].filter(rows["problem"].is_null())).as_py()
     first, last = preamble.first or days["min"], preamble.last or days["max"]
     return Statement(
         name=source.name,
         sha256=digest,
-        layout=found.layout.name,
+        layout=file.layout.name,
         account=account,
         currency=whole_currency,
         table=compact(rows, STATEMENT_ROW),
@@ -317,22 +326,22 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
         followed=int((balance.is_compared & ~is_opening).sum()),
         joined=joined,
         repeated=repeated,
-        layout_sha256=found.layout.sha256,
-        match=found.layout.match,
+        of_pages=of_pages,
+        layout_sha256=file.layout.sha256,
+        match=file.layout.match,
     )
 
 
 def _repeats(rows: pa.Table, findings: Whole, *, newest_first: bool, has_opening: bool) -> Mask:
-    """Marks rows that equal the row before in every column, the balance too, although they move money.
+    """A mask of rows that repeat the row before: all columns are equal, the balance too, although the row moves money.
 
-    Only the later row's balance is wrong then; its line is one of `findings`. The balance of the row before is known to
-    be right only if another balance comes before, or the file has an opening balance, and the balance after it must be
-    right too: a bank that shows each day's closing balance in all of its rows repeats nothing. Of rows that are the
-    newest first, the lower ones are marked, as in any file.
+    `findings` has the lines with a wrong balance. A repeated row is among them, and the balances before and after it
+    are right; a bank that shows each day's closing balance in all rows of the day repeats nothing. The oldest row can
+    be repeated only if the file has an opening balance. Of two equal rows, the lower one in the file is marked.
     """
     order, marks = slice(None, None, -1 if newest_first else 1), np.zeros(len(rows), bool)
     if len(findings):
-        columns = [Column.of(rows[name]).coded()[order] for name in rows.column_names if name != "line"]
+        columns = [CellColumn.from_arrow(rows[name]).coded()[order] for name in rows.column_names if name != "line"]
         is_wrong = np.isin(whole_of(rows, "line"), findings)[order]
         marks[1:] = np.all([np.diff(column) == 0 for column in columns], axis=0) & is_wrong[1:]
         marks[:2] &= has_opening
@@ -347,19 +356,19 @@ def _repeats(rows: pa.Table, findings: Whole, *, newest_first: bool, has_opening
 def newest_first(local: Whole, followed: Callable[..., Followed]) -> tuple[bool, Followed]:
     """True if the first row of the file is the newest, and the running balance as checked in that order.
 
-    The order of most dates decides, unless the balances disprove it. `local` has the moments of the rows, ABSENT where
-    a row has none; `followed` checks the balance, given `newest_first`.
+    The order of most dates decides, unless the balances disprove it. `local` has the milliseconds of the rows, ABSENT
+    for a row without a moment; `followed` checks the balance, given `newest_first`.
     """
     steps = np.sign(np.diff(local[local != ABSENT]))
-    told = bool(steps.sum() < 0)
-    found = followed(newest_first=told)
-    if not (wrong := len(found.findings["line"])):
-        return told, found
+    by_dates = bool(steps.sum() < 0)
+    usual = followed(newest_first=by_dates)
+    if not (wrong := len(usual.findings["line"])):
+        return by_dates, usual
     # One wrong date can turn equal dates round; if all dates go one way, only balances without a finding overrule them.
-    other, moved = followed(newest_first=not told), np.abs(steps).sum()
+    other, moved = followed(newest_first=not by_dates), np.abs(steps).sum()
     otherwise = len(other.findings["line"])
     is_other = otherwise == 0 if abs(steps.sum()) == moved > 0 else otherwise < wrong
-    return (not told, other) if is_other else (told, found)
+    return (not by_dates, other) if is_other else (by_dates, usual)
 
 
 def reasons_in(problems: Iterable[tuple[int, str]]) -> dict[str, tuple[int, int]]:
@@ -367,30 +376,30 @@ def reasons_in(problems: Iterable[tuple[int, str]]) -> dict[str, tuple[int, int]
 
     `problems` has (line, reason) pairs.
     """
-    found: dict[str, tuple[int, int]] = {}
+    reasons: dict[str, tuple[int, int]] = {}
     for line, why in problems:
-        first, count = found.get(why, (line, 0))
-        found[why] = min(first, line), count + 1
-    return dict(sorted(found.items(), key=lambda reason: -reason[1][1]))
+        first, count = reasons.get(why, (line, 0))
+        reasons[why] = min(first, line), count + 1
+    return dict(sorted(reasons.items(), key=lambda reason: -reason[1][1]))
 
 
 def made_keys(rows: pa.Table, *, newest_first: bool) -> pa.Array:
     """The keys of the rows; a usable row without a key gets a hash of its fields, equal in every export of the day.
 
-    Equal rows of an account are numbered from the oldest, which is the last one if `newest_first`. Numbers in the
-    description are masked first, since hashes of them could be guessed.
+    Equal rows of an account are numbered from the oldest, which is the last one if `newest_first`. Pass rows with
+    masked descriptions: a phone number could be guessed from its hash.
     """
     keys, count = rows["key"].to_pylist(), Counter[tuple[str, ...]]()
     is_without = pc.and_(rows["key"].is_null(), rows["problem"].is_null())
     without = np.flatnonzero(mask_of(is_without)).tolist()
-    texts = [rows[name].filter(is_without).cast(pa.string()).fill_null("").to_pylist() for name in _SAID]
-    said = [tuple(" ".join(text.split()) for text in row) for row in zip(*texts, strict=True)]
+    texts = [rows[name].filter(is_without).cast(pa.string()).fill_null("").to_pylist() for name in _OF_MADE_KEYS]
+    cells = [tuple(" ".join(text.split()) for text in row) for row in zip(*texts, strict=True)]
     accounts = rows["account"].filter(is_without).to_pylist()
-    for place, account, says in [*zip(without, accounts, said, strict=True)][:: -1 if newest_first else 1]:
-        count[account, *says] += 1
-        content = "\0".join((*says, str(count[account, *says]))).encode(errors="replace")
-        keys[place] = MADE + hashlib.blake2b(content, digest_size=8).hexdigest()
+    for place, account, row in [*zip(without, accounts, cells, strict=True)][:: -1 if newest_first else 1]:
+        count[account, *row] += 1
+        content = "\0".join((*row, str(count[account, *row]))).encode(errors="replace")
+        keys[place] = MADE_UP_PREFIX + hashlib.blake2b(content, digest_size=8).hexdigest()
     return pa.array(keys, pa.string())
 
 
-_SAID: Final = ("business_date", "direction", "amount_minor", "description")
+_OF_MADE_KEYS: Final = ("business_date", "direction", "amount_minor", "description")

@@ -23,7 +23,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 import python_calamine
 from xlsxwriter.utility import xl_col_to_name
 
-from workbench.analysis.statements.cells import Cell, CellRows, Line, refused
+from workbench.analysis.statements.cells import Cell, CellRows, Line, file_refusal
 from workbench.errors import StatementRefused
 
 _Handler = Callable[..., None]
@@ -75,12 +75,12 @@ def inspected(path: Path) -> dict[str, Failed]:
         if len(members) < len(book.infolist()):
             raise BadZipFile("a part is in it twice")
         if {"xl/workbook.bin", "mimetype"} & members.keys():
-            raise refused(path.name, "is a workbook, but not .xlsx.", hint="Save it as .xlsx or .csv.")
+            raise file_refusal(path.name, "is a workbook, but not .xlsx.", hint="Save it as .xlsx or .csv.")
         return _Inspection(path, book, members).failed()
 
 
 class _Inspection:
-    """The inspection of a workbook. At most `_left` further bytes may be unpacked; a part is read at most twice."""
+    """The inspection of a workbook; it unpacks at most `_left` further bytes, and reads a part at most twice."""
 
     def __init__(self, path: Path, book: ZipFile, members: Mapping[str, ZipInfo]) -> None:
         self._name = path.name
@@ -116,13 +116,13 @@ class _Inspection:
                 yield block
 
     def _is_near(self, part: str) -> bool:
-        """True if the bytes show that all cells are in the columns A to P and none has an error."""
-        near, rest, cells = True, b"", 0
+        """True if the bytes of a part show that all its cells are in the columns A to P and none has an error."""
+        near, pending, cells = True, b"", 0
         for block in self._blocks(part):
             # The whole tags; of the last tag, which may go on in the next block, as much as shows what it is.
-            data = rest + block
+            data = pending + block
             last = max(data.rfind(b"<"), 0)
-            whole, rest = data[:last], data[last:] if len(data) - last < _BLOCK else data[last : last + _TAG]
+            whole, pending = data[:last], data[last:] if len(data) - last < _BLOCK else data[last : last + _TAG]
             cells += whole.count(b"<c") + whole.count(b":c") + whole.count(b"<si")
             if cells > MOST_CELLS:
                 raise self._too_large(f"its part {part} has more than {MOST_CELLS:,} cells or texts")
@@ -180,7 +180,7 @@ class _Inspection:
     def _sheets(self, main: str) -> list[tuple[str, str]]:
         """(name, part) of each sheet; an empty name stands for the part with the texts of all sheets.
 
-        `main` is the workbook's own part.
+        `main` is the part that lists the sheets, usually `xl/workbook.xml`.
         """
         folder, _, file = main.rpartition("/")
         relations = self._relations(join(folder, "_rels", f"{file}.rels"), folder)
@@ -192,19 +192,19 @@ class _Inspection:
 
     def _relations(self, part: str, folder: str) -> list[tuple[str, str, str]]:
         """(kind, key, target) of each relationship in a part; empty if the part does not exist."""
-        found: list[tuple[str, str, str]] = []
+        relations: list[tuple[str, str, str]] = []
         for relation in self._elements(part, "Relationship") if part in self._members else ():
             target = relation.get("Target", "").lower()
             # Some write `xl/worksheets/sheet1.xml` where `worksheets/sheet1.xml` is meant, and the reader takes it.
             named = target if folder and target.startswith(f"{folder}/") else join("/", folder, target)
-            found.append((relation.get("Type", ""), relation.get("Id", ""), normpath(named).lstrip("/")))
-        return found
+            relations.append((relation.get("Type", ""), relation.get("Id", ""), normpath(named).lstrip("/")))
+        return relations
 
     def _elements(self, part: str, name: str) -> list[Mapping[str, str]]:
         """The attributes of each element with that name in the part."""
-        found: list[Mapping[str, str]] = []
-        self._parse(part, lambda tag, attributes: found.append(attributes) if _local(tag) == name else None)
-        return found
+        elements: list[Mapping[str, str]] = []
+        self._parse(part, lambda tag, attributes: elements.append(attributes) if _local(tag) == name else None)
+        return elements
 
     def _parse(self, part: str, begin: _Handler, end: _Handler | None = None, text: _Handler | None = None) -> None:
         def declared(*_: object) -> None:
@@ -222,13 +222,13 @@ class _Inspection:
 
     def _bomb(self) -> StatementRefused:
         text = f"unpacks to more than {self._bound:,} bytes, which no statement does."
-        return refused(self._name, text, hint="Export it again, or save the sheet as .csv.")
+        return file_refusal(self._name, text, hint="Export it again, or save the sheet as .csv.")
 
     def _malformed(self, why: str) -> StatementRefused:
-        return refused(self._name, f"is no workbook that can be read: {why}.", hint="Export it again.")
+        return file_refusal(self._name, f"is no workbook that can be read: {why}.", hint="Export it again.")
 
     def _too_large(self, why: str, hint: str = "Save the sheet as .csv.") -> StatementRefused:
-        return refused(self._name, f"is too large for a grid: {why}.", hint=hint)
+        return file_refusal(self._name, f"is too large for a grid: {why}.", hint=hint)
 
 
 def _file(part: str) -> str:
@@ -246,13 +246,13 @@ def _place(reference: str | None, row: int, column: int) -> tuple[int, int, str]
     """
     if reference is None:
         return row, column, f"{xl_col_to_name(column - 1)}{row}"
-    found = _REFERENCE.fullmatch(reference)
-    if not found:
+    match = _REFERENCE.fullmatch(reference)
+    if not match:
         raise ValueError(f"{reference[:20]!r} is not a cell")
     number = 0
-    for letter in found[1].upper():
+    for letter in match[1].upper():
         number = number * 26 + ord(letter) - ord("A") + 1
-    return int(found[2]), number, reference
+    return int(match[2]), number, reference
 
 
 def sheets_in(path: Path) -> Iterator[CellRows]:
@@ -268,7 +268,7 @@ def sheets_in(path: Path) -> Iterator[CellRows]:
             row, column = sheet.end or (-1, -1)
             cells += (row + 1) * (column + 1)
             if cells > MOST_CELLS:
-                raise refused(
+                raise file_refusal(
                     path.name,
                     f"is too large: its sheets have {cells:,} cells, empty ones included, "
                     f"and at most {MOST_CELLS:,} are read.",
@@ -280,7 +280,7 @@ def sheets_in(path: Path) -> Iterator[CellRows]:
         # A ValueError is ours, and says where; the others speak of the insides of a zip file.
         why = f" ({wrong})" if type(wrong) is ValueError else ""
         text = f"cannot be opened as a workbook: it is damaged or incomplete{why}."
-        raise refused(path.name, text, hint=EXPORT_AGAIN) from wrong
+        raise file_refusal(path.name, text, hint=EXPORT_AGAIN) from wrong
 
 
 def _sheet_lines(sheet: python_calamine.CalamineSheet, failed: Failed) -> Iterator[Line]:

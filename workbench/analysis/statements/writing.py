@@ -61,10 +61,10 @@ class StatementWriter:
                 declared[name] = self._amount(minor, preamble.currency or layout.currency)
         for label in dict.fromkeys(layout.preamble.values()):
             values = [declared[name] for name, other in layout.preamble.items() if other == label]
-            told = [day.write(value) if isinstance(value, date) else value for value in values if value is not None]
-            if told:
+            texts = [day.write(value) if isinstance(value, date) else value for value in values if value is not None]
+            if texts:
                 # Of a period under one label both days stand in the cell.
-                sink([label, told[0] if len(told) == 1 else " - ".join(map(str, told))])
+                sink([label, texts[0] if len(texts) == 1 else " - ".join(map(str, texts))])
         if layout.preamble:
             sink([])
         sink([_REPEATED.sub("", heading) for heading in layout.columns.values()])
@@ -77,7 +77,7 @@ class StatementWriter:
         word for a value, or a text is too long for a workbook.
         """
         has = {name: value for name, value in row.items() if not absent(value)}
-        made = {
+        texts = {
             **{name: str(has.get(name, "")) for name in _TEXTS},
             **{name: self._word(name, has.get(name, "")) for name in self._words},
             **self._moment(has.get("business_date"), has.get("occurred_at")),
@@ -86,8 +86,8 @@ class StatementWriter:
             **(cells or {}),
         }
         if cells and "amount" in cells:
-            made |= {name: cells["amount"] for name in ("debit", "credit") if made[name] != ""}
-        return self._sink([made[name] for name in self._layout.columns])
+            texts |= {name: cells["amount"] for name in ("debit", "credit") if texts[name] != ""}
+        return self._sink([texts[name] for name in self._layout.columns])
 
     def _word(self, name: str, value: str) -> str:
         if value and name in self._layout.columns and value not in self._words[name]:
@@ -101,33 +101,33 @@ class StatementWriter:
             whole = local or (datetime.combine(day, time()) if day else None)
             first, second = self._dates.day_and_time(whole) if whole else ("", "")
             return {"moment": first, "time": second if at else ""}
-        told = local or (None if self._dates.has_time else day)
-        return {"moment": self._dates.write(told) if told else ""}
+        when = local or (None if self._dates.has_time else day)
+        return {"moment": self._dates.write(when) if when else ""}
 
     def _amount(self, minor: int, currency: str) -> Decimal:
         return Decimal(minor) if self._layout.is_minor else major(minor, currency)
 
     def _amounts(self, has: Row) -> dict[str, Written]:
-        """Field → amount of a row; if there is no column of types, a reversal is negative in the opposite column."""
+        """Field of money → the cell of a row; if no column has types, a reversal is negative in the opposite column."""
         layout, code, goes = self._layout, has.get("currency", self._layout.currency), has.get("direction")
         amount, fee, balance = (
             self._amount(int(has[name]), code) if name in has else ""
             for name in ("amount_minor", "fee_minor", "balance_minor")
         )
         below = amount.copy_negate() if isinstance(amount, Decimal) and amount else amount
-        made: dict[str, Written] = {"debit": "", "credit": "", "fee": fee, "balance": balance}
-        made["amount"] = below if layout.direction_by == "sign" and goes == "out" else amount
-        made["side"] = "" if isinstance(balance, str) else "DR" if balance < 0 else "CR"
+        cells: dict[str, Written] = {"debit": "", "credit": "", "fee": fee, "balance": balance}
+        cells["amount"] = below if layout.direction_by == "sign" and goes == "out" else amount
+        cells["side"] = "" if isinstance(balance, str) else "DR" if balance < 0 else "CR"
         if isinstance(amount, Decimal) and goes:
             bracketed = f"({Amounts(layout.decimal, layout.thousands).write(amount)})"
             is_reversal = has.get("type") == "reversal" and "type" not in layout.columns
             if is_reversal and goes == "in":
-                made["debit"] = bracketed if layout.debits == "minus" else below
+                cells["debit"] = bracketed if layout.debits == "minus" else below
             elif goes == "out" and not is_reversal:
-                made["debit"] = {"plain": amount, "minus": below, "parentheses": bracketed}[layout.debits]
+                cells["debit"] = {"plain": amount, "minus": below, "parentheses": bracketed}[layout.debits]
             else:
-                made["credit"] = below if is_reversal else amount
-        return made
+                cells["credit"] = below if is_reversal else amount
+        return cells
 
     def _parties(self, has: Row) -> dict[str, str]:
         # As operators write them: no plus, and stars where a number is masked.

@@ -15,7 +15,7 @@ from workbench.lab.exercises.judging import Cell, Exercise, verdict_on
 from workbench.lab.exercises.predictions import compare, predict
 from workbench.lab.exercises.verdicts import WIDTH, State, brief, tell
 from workbench.resources import course, write_whole
-from workbench.text.render import Table, is_live, table
+from workbench.text.render import DisplayTable, is_live, table
 
 __all__ = ["MUST_BE_DONE", "check", "compare", "hint", "predict", "report", "solution"]
 
@@ -82,7 +82,7 @@ def solution(name: str) -> None:
         print(fill(f"# {exercise.written.task}", WIDTH, subsequent_indent="# "), exercise.solution, sep="\n")  # noqa: T201  for a cell
 
 
-def report() -> Table:
+def report() -> DisplayTable:
     """Every exercise in the order of the notebooks, with its state: not begun, tried, or done."""
     states = progress().states()
     rows = [

@@ -114,8 +114,8 @@ def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
 
 def _described_operation(operation: Operation, gaps: Gaps, deprecated: frozenset[str]) -> Schema:
     # The docstring of `run` has the path before the summary.
-    first, _, rest = (operation.says or (operation.run.__doc__ or "").partition(": ")[2]).partition("\n")
-    paragraphs = (" ".join(part.split()).partition("Raises ")[0].strip() for part in rest.split("\n\n"))
+    first, _, paragraphs_text = (operation.says or (operation.run.__doc__ or "").partition(": ")[2]).partition("\n")
+    paragraphs = (" ".join(part.split()).partition("Raises ")[0].strip() for part in paragraphs_text.split("\n\n"))
     everywhere = operation.schemes and gaps.auth_schemes != "as_documented"
     schemes = operations.EITHER if everywhere else operation.schemes
     groups = (part["name"] for part in parts()["groups"] if operation.path.startswith(tuple(part["paths"])))
@@ -154,8 +154,8 @@ def _parameters(operation: Operation, gaps: Gaps) -> Iterator[Schema]:
     if operation.scenarios:
         offered = [*dict.fromkeys(operation.scenarios)]
         of_operator = any(name in scenarios.SCENARIOS or name not in ANY_POST for name in offered)
-        what = "the operator's answers" if of_operator else "faults of the service"
-        says = parts()["texts"]["scenario"].format(what=what)
+        kinds = "the operator's answers" if of_operator else "faults of the service"
+        says = parts()["texts"]["scenario"].format(kinds=kinds)
         yield _parameter("header", "Sandbox-Scenario", says, _TEXT | {"enum": offered}, _open_in(""))
     if gaps.version_header == "api_version":
         version = _TEXT | {"enum": [API_VERSION]}
@@ -188,8 +188,8 @@ def _parameter(place: str, name: str, says: str, schema: Schema, source: Schema,
 def _described_webhook(happens: str, event_type: str, gaps: Gaps) -> Schema:
     family, _, happened = event_type.partition(".")
     words = event_type.replace(".", "_").split("_")
-    held = _reference_to("".join(word.capitalize() for word in happens.partition(".")[0].split("_")))
-    members = {"type": {"const": event_type}, "data": {"properties": {"object": held}}}
+    schema = _reference_to("".join(word.capitalize() for word in happens.partition(".")[0].split("_")))
+    members = {"type": {"const": event_type}, "data": {"properties": {"object": schema}}}
     content = {
         "schema": {"allOf": [_reference_to("Event"), {"properties": members}]},
         "example": _example_event(happens, gaps),
@@ -300,8 +300,8 @@ def _refusal(status: str, part: Schema, gaps: Gaps) -> Schema:
 
 
 def _response(says: str, names: Iterable[str], media_type: str, content: Schema, gaps: Gaps) -> Schema:
-    there = _in_force("headers", gaps)
-    referred = {name: {"$ref": f"#/components/headers/{name}"} for name in names if name in there}
+    headers = _in_force("headers", gaps)
+    referred = {name: {"$ref": f"#/components/headers/{name}"} for name in names if name in headers}
     return {"description": says, "headers": referred, "content": {media_type: content}}
 
 
@@ -381,7 +381,7 @@ def _query_parameters(shape: type[View], gaps: Gaps) -> Iterator[tuple[str, str,
     for field in msgspec.structs.fields(shape):
         of_field = schema["properties"][field.name]
         kinds = of_field["type"]
-        kind = {"type": next(one for one in kinds if one != "null") if isinstance(kinds, list) else kinds}
+        kind = {"type": next(name for name in kinds if name != "null") if isinstance(kinds, list) else kinds}
         says, described = _annotated(field.type, gaps)
         plain = {name: value for name, value in of_field.items() if name != "description"}
         yield field.name, says, kind | described if described else plain | kind
@@ -435,11 +435,11 @@ def _open_in(section: str) -> Schema:
 
 def _structs() -> Mapping[str, type[View]]:
     """Name → struct, for every struct that a request, response or event may have."""
-    structs, left = dict[str, type[View]](), [View]
-    while left:
-        below = left.pop().__subclasses__()
+    structs, parents = dict[str, type[View]](), [View]
+    while parents:
+        below = parents.pop().__subclasses__()
         structs |= {struct.__name__: struct for struct in below}
-        left += below
+        parents += below
     return structs
 
 
@@ -457,7 +457,7 @@ def _described(shapes: Iterable[Any]) -> tuple[tuple[Schema, ...], dict[str, Sch
 
 
 def _component(name: str) -> str:
-    """The name of a struct's component; that of a list is derived from its rows."""
+    """The component's name for msgspec's name of a struct, such as `ChargeList` for `List_Charge_`."""
     if generic := _GENERIC.fullmatch(name):
         return ("Gap" if generic[2] == _ROWS_OF_ANYTHING else generic[2]) + generic[1]
     return name

@@ -51,7 +51,7 @@ _NOTE: Final = re.compile(r"(?<=\n\n)<!--.*-->\n\n?|^<!--.*-->\n", re.MULTILINE)
 
 
 def rendered(text: str, link: Link) -> Document:
-    """The text as HTML."""
+    """A text in Markdown as HTML."""
     title, parts, headings = "", list[str](), list[tuple[str, str]]()
     for block in _BLOCK.finditer(text):
         if block["level"] == "#":
@@ -64,7 +64,7 @@ def rendered(text: str, link: Link) -> Document:
 
 
 def in_lines(text: str, width: int, reached_by: Link) -> str:
-    """The text for a terminal: tables in columns, other lines wrapped to `width` characters, code unchanged.
+    """A text in Markdown for a terminal: tables in columns, other lines wrapped to `width` characters, code unchanged.
 
     A link is its text, followed by what `reached_by` returns for its target, unless that is None. A picture is its
     description, and comments are omitted.
@@ -78,14 +78,14 @@ def in_lines(text: str, width: int, reached_by: Link) -> str:
         leads = reached_by(part["href"])
         return f"{part['text']} ({leads})" if leads else part["text"]
 
-    def block(found: re.Match[str]) -> str:
-        if found["code"] is not None:
-            return found[0]
-        told = _LINKED.sub(linked, found[0])
-        if found["table"]:
-            head, _, *rows = _cells(told)
+    def block(match: re.Match[str]) -> str:
+        if match["code"] is not None:
+            return match[0]
+        linked_text = _LINKED.sub(linked, match[0])
+        if match["table"]:
+            head, _, *rows = _cells(linked_text)
             return table("", head, rows).text(width)
-        return wrapped(_SOFT_BREAK.sub(" ", told), min(width, LONGEST))
+        return wrapped(_SOFT_BREAK.sub(" ", linked_text), min(width, LONGEST))
 
     return _BLOCK.sub(block, _NOTE.sub("", _PLACE.sub("", text)))
 
@@ -125,10 +125,10 @@ def _table(text: str, link: Link) -> str:
     head, _, *body = _cells(text)
     names = "".join(_heading("col", cell, link) for cell in head)
     rows = ""
-    for first, *rest in body:
+    for first, *others in body:
         named = _PLACE.search(first)
         place = f' id="{escape(named[1])}"' if named else ""
-        cells = "".join(f"<td>{_inline(cell, link)}</td>" for cell in rest)
+        cells = "".join(f"<td>{_inline(cell, link)}</td>" for cell in others)
         rows += f"<tr{place}>{_heading('row', _PLACE.sub('', first), link)}{cells}</tr>\n"
     return f"<table>\n<thead><tr>{names}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>"
 

@@ -60,7 +60,7 @@ ONCE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 
 
 def entrance(request: Request, choices: InForce, status: int = 0) -> Response:
-    """GET /: describes this sandbox; if `status` is 200 or 403, with a field for the code that opens the console."""
+    """GET /: describes this sandbox. If `status` is 200, or 403 for a wrong code, it has a field for the login code."""
     policy = _SELF_ALONE.replace("form-action 'none'", "form-action 'self'")
     page = _html_page("entrance.html", has_door=status > 0, refused=status > HTTPStatus.OK)
     return msgspec.structs.replace(page, status=status or 200, headers={"Content-Security-Policy": policy, **ONCE})
@@ -82,9 +82,9 @@ def of_console(request: Request, choices: InForce) -> Response:
     return Response(200, _CONSOLE[file.suffix], file.read_bytes(), _PAGE_HEADERS)
 
 
-def openapi(request: Request, choices: InForce) -> Response:
+def openapi_json(request: Request, choices: InForce) -> Response:
     """GET /openapi.json: the description of this sandbox with its present settings."""
-    return Response(200, JSON, b"", made=partial(_openapi, *choices))
+    return Response(200, JSON, b"", make_body=partial(_openapi, *choices))
 
 
 def plant_store(request: Request, choices: InForce) -> Response:
@@ -92,7 +92,7 @@ def plant_store(request: Request, choices: InForce) -> Response:
     return Response(200, JSON, msgspec.json.format(files(__package__).joinpath("plants.json").read_bytes(), indent=-1))
 
 
-def docs(request: Request, choices: InForce) -> Response:
+def reference_page(request: Request, choices: InForce) -> Response:
     """GET /docs: the operations of the description, each with its schema and sample calls."""
     host = request.headers.get("Host", "")
     # A sandbox in process, or shown by JupyterLab, has no address that a call from outside reaches.
@@ -100,13 +100,13 @@ def docs(request: Request, choices: InForce) -> Response:
     # Made once for all hosts with a stand-in; a shell has an IPv6 address in quotes.
     any_url = f"http://{'[::]' if '[' in host else 'any'}.invalid" if host else IN_PROCESS_URL
 
-    def made() -> bytes:
+    def body() -> bytes:
         return _reference(*choices, any_url).replace(any_url.encode(), base_url.encode())
 
-    return Response(200, _HTML, b"", _PAGE_HEADERS, made=made)
+    return Response(200, _HTML, b"", _PAGE_HEADERS, make_body=body)
 
 
-def errors(request: Request, choices: InForce) -> Response:
+def errors_page(request: Request, choices: InForce) -> Response:
     """GET /docs/errors: every error code, with an anchor for each, and the reasons why money does not move."""
     return _html_page(
         "errors.html",
@@ -119,12 +119,12 @@ def errors(request: Request, choices: InForce) -> Response:
     )
 
 
-def interface(request: Request, choices: InForce) -> Response:
+def interface_page(request: Request, choices: InForce) -> Response:
     """GET /docs/interface: the service's interface by section, with the register's rows on what it leaves open."""
-    return Response(200, _HTML, b"", _PAGE_HEADERS, made=partial(_sections_page, *choices))
+    return Response(200, _HTML, b"", _PAGE_HEADERS, make_body=partial(_sections_page, *choices))
 
 
-def guide(request: Request, choices: InForce) -> Response:
+def guide_page(request: Request, choices: InForce) -> Response:
     """GET /docs/guide, the index of the documentation, and /docs/guide/{name}, a page of it.
 
     Raises NotFound: there is no such page.
@@ -135,7 +135,7 @@ def guide(request: Request, choices: InForce) -> Response:
     return _html_page("guide.html", document=rendered(markdown(name), _served))
 
 
-def test_numbers(request: Request, choices: InForce) -> Response:
+def test_numbers_page(request: Request, choices: InForce) -> Response:
     """GET /docs/test-numbers: the phone numbers that trigger a scenario."""
     return _html_page(
         "test_numbers.html",
@@ -164,14 +164,14 @@ PAGES: Final[Mapping[str, Page]] = {
     "/": entrance,
     "/console/{name}": of_console,
     "/console/vendor/{name}": of_console,
-    "/openapi.json": openapi,
+    "/openapi.json": openapi_json,
     "/plants/openapi.json": plant_store,
-    "/docs": docs,
-    "/docs/errors": errors,
-    PAGE: interface,
-    "/docs/test-numbers": test_numbers,
-    _GUIDE: guide,
-    f"{_GUIDE}/{{name}}": guide,
+    "/docs": reference_page,
+    "/docs/errors": errors_page,
+    PAGE: interface_page,
+    "/docs/test-numbers": test_numbers_page,
+    _GUIDE: guide_page,
+    f"{_GUIDE}/{{name}}": guide_page,
     "/docs/assets/{name}": asset,
 }
 """Path → the function that makes its page."""
@@ -187,8 +187,8 @@ def markdown(name: str) -> str:
     return _interface(Gaps()) if name == "interface" else resources.guide_paths()[name].read_text("utf-8")
 
 
-def alone(name: str, *, linked: bool) -> str:
-    """A page of the documentation as a single HTML file; with `linked`, it links to the files of the other pages."""
+def single_file(name: str, *, linked: bool) -> str:
+    """A page of the documentation as one HTML file; with `linked`, links lead to other pages' files, `NAME.html`."""
     link = partial(_leads_to, address="{}.html".format) if linked else _leads_to
     return _rendered("guide.html", document=rendered(markdown(name), link), asset=None)
 
@@ -264,7 +264,7 @@ def _sections_page(gaps: Gaps, deprecated: frozenset[str]) -> bytes:
 
 
 def _operations(described: Schema) -> Iterator[tuple[str, str, Schema]]:
-    """Yields method, path and description of each operation."""
+    """Yields (method, path, description) of each operation in an OpenAPI document."""
     for path, item in described["paths"].items():
         yield from ((method.upper(), path, operation) for method, operation in item.items())
 
@@ -275,15 +275,15 @@ def _sample(method: str, path: str, operation: Schema, base_url: str) -> Snippet
     needed = {
         parameter["name"]: parameter["in"] for parameter in operation.get("parameters", ()) if parameter.get("required")
     }
-    given: dict[str, str] = {}
+    values: dict[str, str] = {}
     for name in needed:
         kind = "req" if name == "request_id" else "[a-z]+"
         identifier = re.search(rf"\b{kind}_[0-9A-Za-z]{{24}}\b", response)
-        given[name] = _SAMPLE_VALUES.get(name) or (identifier[0] if identifier else "")
-    parts = {place: {name: given[name] for name in needed if needed[name] == place} for place in ("query", "header")}
+        values[name] = _SAMPLE_VALUES.get(name) or (identifier[0] if identifier else "")
+    parts = {place: {name: values[name] for name in needed if needed[name] == place} for place in ("query", "header")}
     sent = operation.get("requestBody", {}).get("content", {}).get(JSON, {}).get("examples", {})
     body = next((example["value"] for example in sent.values()), None)
-    address = path.format(**given)
+    address = path.format(**values)
     return snippet(method, address, body, query=parts["query"], headers=parts["header"], base_url=base_url)
 
 
@@ -299,7 +299,7 @@ def _versioned(name: str) -> str:
 
 def _html_page(template: str, **values: object) -> Response:
     # Made after the transaction: the first page of a process loads the library of templates.
-    return Response(200, _HTML, b"", _PAGE_HEADERS, made=lambda: _rendered(template, **values).encode())
+    return Response(200, _HTML, b"", _PAGE_HEADERS, make_body=lambda: _rendered(template, **values).encode())
 
 
 def _rendered(template: str, **values: object) -> str:

@@ -186,7 +186,7 @@ class EveryFault:
         return self
 
     def read(self, value: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of calling `value`. If it raises InvalidRequest, the end of the `with` block raises this error."""
+        """The result of calling `value`; an InvalidRequest that it raises is raised at the end of the `with` block."""
         try:
             return value(*args, **kwargs)
         except InvalidRequest as fault:
@@ -199,7 +199,7 @@ class EveryFault:
             self._faults.append(InvalidRequest(message, code=code, param=param))
 
     def check_type(self, text: str, param: str) -> None:
-        """Adds a fault unless the type is mobile_money."""
+        """Adds a fault of the field `param` unless its `text` is `mobile_money`."""
         self.check(text == MOBILE_MONEY, f"{param} must be {MOBILE_MONEY!r}, not {text[:40]!r}.", param=param)
 
     def __exit__(self, *raised: object) -> None:
@@ -228,8 +228,8 @@ def read_currency(gaps: Gaps, text: str, documented: Callable[[str], str]) -> Cu
 
 def _in_bounds(gaps: Gaps, money: Money) -> Money:
     least, most = BOUNDS_MAJOR[gaps.amount_bounds]
-    one = one_minor(money.currency)
-    if money.amount_minor < least * one or (most is not None and money.amount_minor > most * one):
+    scale = one_minor(money.currency)
+    if money.amount_minor < least * scale or (most is not None and money.amount_minor > most * scale):
         raise InvalidRequest(f"{money} is out of bounds.", code="amount_out_of_bounds", param="amount")
     return money
 
@@ -271,19 +271,19 @@ def read_method(gaps: Gaps, method: MobileMoneyMethod) -> tuple[Operator, Msisdn
     details, within = method.mobile_money, "payment_method.mobile_money"
     with EveryFault() as every:
         every.check_type(method.type, "payment_method.type")
-        asked = every.read(operator_named, details.provider, param=f"{within}.provider", zed=gaps.zed_mobile)
+        operator = every.read(operator_named, details.provider, param=f"{within}.provider", zed=gaps.zed_mobile)
         phone = every.read(read_phone, gaps, details.phone, param=f"{within}.phone")
-    return asked, phone, warnings_of(gaps, asked, phone, f"{within}.provider")
+    return operator, phone, warnings_of(gaps, operator, phone, f"{within}.provider")
 
 
-def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple[str, ...]:
-    """A warning if the number belongs to another operator than `asked`; empty if it does not.
+def warnings_of(gaps: Gaps, operator: Operator, phone: Msisdn, param: str) -> tuple[str, ...]:
+    """A warning if the number belongs to another operator than `operator`; else empty.
 
     `param` is the field's name in the warning or error. Raises InvalidRequest: the register refuses such a number.
     """
-    if asked == phone.operator:
+    if operator == phone.operator:
         return ()
-    mismatch = f"{param} is {asked.id}, and the number belongs to {phone.operator.id}"
+    mismatch = f"{param} is {operator.id}, and the number belongs to {phone.operator.id}"
     if gaps.operator_mismatch == "refused":
         raise InvalidRequest(f"{mismatch}.", code="operator_mismatch", param=param)
     return (f"{mismatch}, which is asked for the money.",)
@@ -304,13 +304,13 @@ def amount_warning(gaps: Gaps, money: Money, before_minor: Sequence[int]) -> tup
 
 
 def check_known(
-    asked: Iterable[str], known: Collection[str], says: str, *, param: str, code: str = "parameter_invalid"
+    names: Iterable[str], known: Collection[str], says: str, *, param: str, code: str = "parameter_invalid"
 ) -> None:
-    """Raises InvalidRequest, with this `code`, if a name in `asked` is not in `known`.
+    """Raises InvalidRequest, with this `code`, if one of `names` is not in `known`.
 
     `says` stands between the name and the known names in the message.
     """
-    for name in asked:
+    for name in names:
         if name not in known:
             raise InvalidRequest(f"{name[:40]!r} {says} {', '.join(known)}.", code=code, param=param)
 

@@ -1,4 +1,4 @@
-"""API keys are listed masked, created, rolled and revoked; tokens are issued and refreshed, for the store of plants."""
+"""API keys: listed masked, created, rolled and revoked. Tokens for the plant store: issued and refreshed."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -29,7 +29,7 @@ def still_works(tx: Transaction, key: StoredKey) -> bool:
 
 
 def _key_view(tx: Transaction, key: StoredKey, value: str | UnsetType = UNSET) -> wire.ApiKey:
-    """The view of a key; that of a new key includes its `value`."""
+    """The view of a key; a new key's view includes its `value`."""
     ends_ms = _ends_ms(tx, key)
     return view_of(wire.ApiKey, key, value=value, works_until=ends_ms // 1000 if ends_ms else UNSET)
 

@@ -27,7 +27,7 @@ _FLOATS: Final = tuple(ledger.FLOAT.name.format(operator=operator) for operator 
 
 
 def expect_clearing(tx: Transaction) -> None:
-    """Schedules the clearing at the next midnight; if the register clears money at once, clears it now."""
+    """Schedules the clearing at the next midnight; if the register clears money at once, also clears it now."""
     if tx.gaps.clearing == "immediate":
         for currency in currencies(tx):
             _clear_currency(tx, currency)
@@ -48,16 +48,16 @@ def clear_and_sweep(tx: Transaction) -> bool:
             moved |= _move(tx, "sweep_credited", "swept", swept, words, reference=credit, operator=operator)
         moved |= _clear_currency(tx, currency)
         for operator in EVERY_OPERATOR:
-            held = Money(_balance_before_today(tx, ledger.FLOAT, currency, operator=operator), currency)
+            received = Money(_balance_before_today(tx, ledger.FLOAT, currency, operator=operator), currency)
             words, sweep = f"swept from {operator} to the bank", reference("sweep", tx.now_ms, operator=operator)
-            moved |= _move(tx, "swept", "swept", held, words, reference=sweep, operator=operator)
+            moved |= _move(tx, "swept", "swept", received, words, reference=sweep, operator=operator)
     return moved
 
 
 def _move(tx: Transaction, recipe: str, part: str, money: Money, words: str, **more: str) -> bool:
     """Books `money`, if above zero, as the amount `part` of a recipe; True if booked.
 
-    `words` end the description, after the money; `more` has further arguments of `Transaction.book`.
+    The description is the money, followed by `words`; `more` has further arguments of `Transaction.book`.
     """
     if money.amount_minor > 0:
         tx.book(recipe, {part: money.amount_minor}, money.currency, f"{money} {words}", **more)
@@ -165,14 +165,14 @@ def _request_payout(tx: Transaction, caller: Caller, money: Money, **more: objec
 
 def request_daily_payouts(tx: Transaction) -> bool:
     """Requests a payout of all available money if the register pays out daily; True if any was available."""
-    asked = False
+    requested = False
     for account in tx.accounts.all(order="id") if tx.gaps.payouts == "daily" else ():
         for currency in currencies(tx):
             available = balance_of(tx, ledger.MERCHANT_AVAILABLE, currency, merchant=account.id)
             if available > 0:
                 _request_payout(tx, service.NOBODY._replace(account=account.id), Money(available, currency))
-                asked = True
-    return asked
+                requested = True
+    return requested
 
 
 def balance(tx: Transaction, caller: Caller) -> wire.Balance:
@@ -299,9 +299,9 @@ def balances_in_suspense(tx: Transaction, caller: Caller) -> list[Amount]:
 
 
 def paid_already(tx: Transaction, sums: Iterable[Late]) -> tuple[str, ...]:
-    """A warning for each late amount with which the customer has already paid an intent that is confirmed again.
+    """A warning for each of `sums`, an intent's late money, with which the customer has already paid the intent.
 
-    Raises StateConflict: the customer has paid, and the register refuses a further confirmation.
+    Raises StateConflict: the customer has paid, and the register refuses to confirm the intent again.
     """
     paid = [late for late in sums if late.status in _PAID_BEFORE]
     lines = tuple(
@@ -318,8 +318,8 @@ def paid_already(tx: Transaction, sums: Iterable[Late]) -> tuple[str, ...]:
 
 def list_suspense(tx: Transaction, caller: Caller, *, query: SuspenseQuery) -> Rows[Suspense]:
     """GET /sandbox/suspense: late money of the merchant's customers, oldest first; optionally only in one state."""
-    asked = () if query.status is None else (query.status,)
-    service.check_known(asked, LATE_STATES, "is no state of late money; they are", param="status")
+    statuses = () if query.status is None else (query.status,)
+    service.check_known(statuses, LATE_STATES, "is no state of late money; they are", param="status")
     return Rows([late.view for late in _of_merchant(tx, caller) if query.status in {None, late.status}])
 
 

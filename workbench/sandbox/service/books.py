@@ -30,7 +30,7 @@ _SHARED: Final = {ledger.WRITE_OFF.name, ledger.ROUNDING.name}
 """Accounts to which settlements of every account are posted."""
 
 
-def accounts(tx: Transaction, caller: Caller, *, query: BalancesQuery) -> Rows[wire.LedgerAccount]:
+def ledger_accounts(tx: Transaction, caller: Caller, *, query: BalancesQuery) -> Rows[wire.LedgerAccount]:
     """GET /sandbox/ledger/accounts: all accounts with postings, with their sums in minor units.
 
     With `as_of` and `known_at`, only what had occurred and been recorded by then counts.
@@ -77,7 +77,7 @@ def movements(tx: Transaction, caller: Caller, *, query: wire.MovementsQuery) ->
     return _cut_page(tx.journal.page(query.after, filters), query.limit, rows)
 
 
-def verify(tx: Transaction, caller: Caller) -> wire.LedgerVerified:
+def verify_ledger(tx: Transaction, caller: Caller) -> wire.LedgerVerified:
     """GET /sandbox/ledger/verify: check the chain of entries, and return the number and the hash of the last entry."""
     try:
         number, head = tx.journal.verify()
@@ -86,10 +86,12 @@ def verify(tx: Transaction, caller: Caller) -> wire.LedgerVerified:
     return wire.LedgerVerified(holds=True, entries=number, head=head)
 
 
-def _cut_page(found: Iterator[JournalEntry], limit: int | None, rows: Callable[[JournalEntry], Iterable[R]]) -> Page[R]:
+def _cut_page(
+    entries: Iterator[JournalEntry], limit: int | None, rows: Callable[[JournalEntry], Iterable[R]]
+) -> Page[R]:
     """The rows of at most `limit` entries (None: of all), and True if more entries follow."""
-    shown = list(itertools.islice(found, limit))
-    return Page([row for entry in shown for row in rows(entry)], has_more=next(found, None) is not None)
+    shown = list(itertools.islice(entries, limit))
+    return Page([row for entry in shown for row in rows(entry)], has_more=next(entries, None) is not None)
 
 
 def _rows_of_entry(shape: type[R], entry: JournalEntry, parts: Iterable[Mapping[str, Any]] = ({},)) -> Iterator[R]:
@@ -186,7 +188,7 @@ def _post_settlement(tx: Transaction, body: wire.Settle) -> JournalEntry:
 def _settled_amount(
     tx: Transaction, body: wire.Settle, row: ledger.Settlement, currency: str, occurred_ms: int
 ) -> JournalEntry:
-    """Post and return the entry that settles a difference, with the account and amounts of the body.
+    """Posts and returns the entry that settles a difference, with the account and amounts of the body.
 
     `row` describes the recipe. Raises InvalidRequest: no account with statements, no reference, no amount, or a fee
     that the recipe does not take. Raises NotFound: no such entry. Raises StateConflict: the difference was settled
@@ -205,9 +207,9 @@ def _settled_amount(
         raise InvalidRequest(message, code="parameter_invalid", param="fee_minor")
     about = None if body.entry is None else _find_entry(tx, body.entry).id
     amounts = {"amount": body.amount_minor, "fee": body.fee_minor}
-    made = ledger.settlement_postings(body.recipe, amounts, currency, body.account)
+    lines = ledger.settlement_postings(body.recipe, amounts, currency, body.account)
     # Settlements of one difference, whatever the fee, share the account that differs, or its keeper's suspense.
-    meaning = {posting.account for posting in made} - _SHARED
+    meaning = {posting.account for posting in lines} - _SHARED
     for before in tx.journal.known_as(body.reference):
         # Another description is another difference with the same id.
         is_same = before.description == body.description or not body.description
@@ -216,7 +218,7 @@ def _settled_amount(
     _check_moment(tx, occurred_ms, None)
     return tx.post(
         body.recipe,
-        made,
+        lines,
         description=body.description or f"{body.reference}: {body.recipe.replace('_', ' ')}",
         payment=None,
         reference=body.reference,
@@ -239,10 +241,10 @@ def _settled_entry(tx: Transaction, body: wire.Settle, row: ledger.Settlement, o
     if not repeats and business_date(occurred_ms) == business_date(entry.occurred_ms):
         occurred_ms = max(occurred_ms, entry.occurred_ms)
     _check_moment(tx, occurred_ms, None if repeats else entry.occurred_ms)
-    made, known_as = _MADE[body.recipe](tx, entry)
+    lines, known_as = _SETTLING_POSTINGS[body.recipe](tx, entry)
     return tx.post(
         body.recipe,
-        made,
+        lines,
         description=body.description or f"{entry.description}: {body.recipe.replace('_', ' ')}",
         payment=entry.payment,
         reference=body.reference or known_as,
@@ -280,41 +282,47 @@ def _check_moment(tx: Transaction, occurred_ms: int, first_ms: int | None) -> No
         raise StateConflict(message, code="moment_impossible", param="occurred_at")
 
 
-Made = tuple[tuple[Posting, ...], str | None]
+SettlingPostings = tuple[tuple[Posting, ...], str | None]
 """The postings of an entry that settles another entry, and the operator's or the bank's id for the movement."""
 
 
-def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> Made:
-    """Postings that credit late money to the merchant, less a payment's fee, or return it; and the operator's id."""
+def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> SettlingPostings:
+    """Postings that credit late money to the merchant, less a payment's fee, or return it; and the operator's id.
+
+    Before money is returned, tops up a float that holds too little.
+    """
     late = next(posting for posting in entry.postings if posting.code == ledger.SUSPENSE.code)
     operator = late.account.removeprefix(ledger.SUSPENSE.name.format(operator=""))
     charge = balances.charge_of(tx, entry)
     fee = fees_of(late.amount_minor, tx.gaps, late.currency).merchant_minor
     amounts = {"gross": late.amount_minor, "net": late.amount_minor - fee, "merchant_fee": fee}
     parties = {"operator": operator, "merchant": charge.account if charge else ""}
-    made = ledger.postings_for(recipe, amounts, late.currency, **parties)
+    lines = ledger.postings_for(recipe, amounts, late.currency, **parties)
     is_movement = recipe == "suspense_returned"
     if is_movement and charge:
         # What was swept meanwhile is called back: an operator pays out no more than the float holds.
         payments.top_up(tx, charge, late.amount_minor, entry.seq)
-    return made, reference(operator, tx.now_ms, seq=tx.next_seq()) if is_movement else entry.external_reference
+    return lines, reference(operator, tx.now_ms, seq=tx.next_seq()) if is_movement else entry.external_reference
 
 
-def _from_bank(tx: Transaction, entry: JournalEntry) -> Made:
+def _from_bank(tx: Transaction, entry: JournalEntry) -> SettlingPostings:
     """Marks the payout of an entry as returned, since the bank never made it.
 
     Returns the postings that make its money available again, and the entry's external reference.
     """
     payout = balances.returned_payout(tx, entry.payment or "")
-    made = ledger.postings_for(_RETURNED, {"gross": payout.amount_minor}, payout.currency, merchant=payout.account)
-    return made, entry.external_reference
+    lines = ledger.postings_for(_RETURNED, {"gross": payout.amount_minor}, payout.currency, merchant=payout.account)
+    return lines, entry.external_reference
 
 
-_MADE: Final[Mapping[str, Callable[[Transaction, JournalEntry], Made]]] = {
+_SETTLING_POSTINGS: Final[Mapping[str, Callable[[Transaction, JournalEntry], SettlingPostings]]] = {
     _REVERSED: lambda _, entry: (ledger.mirrored(entry.postings), entry.external_reference),
     _REPOSTED: lambda _, entry: (entry.postings, entry.external_reference),
     "suspense_settled": lambda tx, entry: _out_of_suspense(tx, entry, "suspense_settled"),
     "suspense_returned": lambda tx, entry: _out_of_suspense(tx, entry, "suspense_returned"),
     _RETURNED: _from_bank,
 }
-"""Recipe → the function that makes the settling postings and their id; `_from_bank` also changes the payout."""
+"""Recipe → the function that makes the settling postings and their id.
+
+`_from_bank` also changes the payout, and `_out_of_suspense` may post a top-up of the float.
+"""

@@ -49,12 +49,12 @@ def enter(tx: Transaction, caller: Caller, body: wire.Input, *, phone: str) -> w
 
 def cancel(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset | Refused:
     """POST /sandbox/phones/{phone}/cancel: the customer cancels."""
-    return _pressed(tx, phone, partial(payments.press, given="cancel"))
+    return _pressed(tx, phone, partial(payments.press, event="cancel"))
 
 
 def ignore(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset | Refused:
     """POST /sandbox/phones/{phone}/ignore: the customer ignores the prompt."""
-    return _pressed(tx, phone, partial(payments.press, given="ignore"))
+    return _pressed(tx, phone, partial(payments.press, event="ignore"))
 
 
 def _pressed(
@@ -72,8 +72,8 @@ def _pressed(
         raise StateConflict(message, code="no_prompt", param="phone", current="idle")
     if session.expires_ms > tx.now_ms:
         after = press(tx, BY_ITSELF, session)
-        left = [after if prompt is session else prompt for prompt in sessions]
-        return _handset(number, [prompt for prompt in left if prompt.ended_seq is None] or [after])
+        prompts = [after if prompt is session else prompt for prompt in sessions]
+        return _handset(number, [prompt for prompt in prompts if prompt.ended_seq is None] or [after])
     # The prompt expired before its time-out was run: it is closed here, and that is committed.
     payments.press(tx, BY_ITSELF, session, "timeout")
     return Refused(StateConflict("The prompt has expired.", code="prompt_expired", param="phone", current=ussd.EXPIRED))

@@ -112,8 +112,8 @@ def in_units(money: Money, gaps: Gaps) -> int | Decimal:
 
     An amount that is no whole number of this unit is a decimal in major units.
     """
-    whole, rest = divmod(money.amount_minor, payments.unit_minor(gaps, money.currency))
-    return money.major if rest else whole
+    whole, remainder = divmod(money.amount_minor, payments.unit_minor(gaps, money.currency))
+    return money.major if remainder else whole
 
 
 def _shown_operator(identifier: str, gaps: Gaps) -> str:
@@ -171,13 +171,13 @@ def confirm_intent(
     if body.client_secret is None and tx.gaps.client_secret_on_confirm == "always":
         raise InvalidRequest("client_secret is required.", code="parameter_missing", param="client_secret")
     _check_client_secret(tx, caller, intent, body.client_secret)
-    asked, phone, warnings = service.read_method(tx.gaps, body.payment_method)
+    operator, phone, warnings = service.read_method(tx.gaps, body.payment_method)
     status = _checked_status(tx, intent, "confirm")
     late = _late_money(tx, intent.id)
     warnings += balances.paid_already(tx, late) if late else ()
     money, columns = Money(intent.amount_minor, intent.currency), {"payment_intent": intent.id, "warnings": warnings}
-    charge, session = _begin(tx, caller, asked, phone, money, intent.description, **columns)
-    attempt = {"phone": phone.e164, "provider": asked.id, "latest_charge": charge.id, "warnings": warnings}
+    charge, session = _begin(tx, caller, operator, phone, money, intent.description, **columns)
+    attempt = {"phone": phone.e164, "provider": operator.id, "latest_charge": charge.id, "warnings": warnings}
     changes = {"status": status, "failure_code": None, **attempt}
     shown = _change_intent(tx, caller.cause, intent, "payment_intent.requires_action", late, session, **changes)
     _let_act(tx, session)
@@ -234,15 +234,15 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
         every.read(service.read_currency, tx.gaps, body.currency, str.lower)
         money = every.read(service.charge_money, tx.gaps, body.amount, service.currency_or_kwacha(body.currency))
         every.check_type(body.type, "type")
-        asked = every.read(operator_named, body.channel, param="channel", zed=tx.gaps.zed_mobile)
+        operator = every.read(operator_named, body.channel, param="channel", zed=tx.gaps.zed_mobile)
         phone = every.read(service.read_phone, tx.gaps, body.phone)
         has_all = body.reference is not None or tx.gaps.required_fields != "with_reference"
         every.check(has_all, "reference is required.", code="parameter_missing", param="reference")
-    warnings = service.warnings_of(tx.gaps, asked, phone, "channel")
+    warnings = service.warnings_of(tx.gaps, operator, phone, "channel")
     before_minor = tx.latest_amounts(caller.account, money.currency, payments.COMPARED_CHARGES)
     warnings += service.amount_warning(tx.gaps, money, before_minor)
     columns = {"reference": body.reference, "metadata": body.metadata, "warnings": warnings}
-    charge, session = _begin(tx, caller, asked, phone, money, body.reference, **columns)
+    charge, session = _begin(tx, caller, operator, phone, money, body.reference, **columns)
     if tx.gaps.charge_wait == "answered":
         act(tx, caller.cause, session)
         charge = tx.charges[charge.id]
@@ -258,16 +258,16 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
 
 
 def _begin(
-    tx: Transaction, caller: Caller, asked: Operator, phone: Msisdn, money: Money, words: str | None, **columns: object
+    tx: Transaction, caller: Caller, channel: Operator, phone: Msisdn, money: Money, text: str | None, **columns: object
 ) -> tuple[StoredCharge, UssdSession]:
     """Begins an attempt: stores the charge, holds its amount, sends the prompt, and schedules the prompt's time-out.
 
-    `asked` is the operator that the merchant named. The prompt shows `words`; None for no text. `columns` has further
+    `channel` is the operator that the merchant named. The prompt shows `text`; None for no text. `columns` has further
     columns of the charge.
     """
     charge = tx.charges.create(
         account=caller.account,
-        channel=asked.id,
+        channel=channel.id,
         provider=phone.operator.id,
         phone=phone.e164,
         amount_minor=money.amount_minor,
@@ -283,7 +283,7 @@ def _begin(
         merchant=caller.name,
         amount_minor=charge.amount_minor,
         currency=charge.currency,
-        reference=words,
+        reference=text,
         tries_left=tx.gaps.pin_attempts,
         expires_ms=tx.now_ms + tx.gaps.prompt_timeout_s * 1000,
         scenario=scenario,
@@ -318,9 +318,10 @@ def _scenario_for(tx: Transaction, caller: Caller, charge: StoredCharge, phone: 
 
 
 def _number_of(tx: Transaction, charge: StoredCharge) -> int:
-    """The number of an attempt at its intent; for a direct charge, among the charges with this phone and reference.
+    """The number of an attempt, from 1: at its intent or, for a direct charge, with its phone and reference.
 
-    Attempts at intents that end with their first attempt are counted together, by phone and description.
+    If the register ends each intent with its first attempt, attempts at intents with the same phone and description
+    are counted together.
     """
     intent = _intent_of(tx, charge)
     if intent is None:
@@ -334,10 +335,10 @@ def _number_of(tx: Transaction, charge: StoredCharge) -> int:
 
 
 def with_script(tx: Transaction, caller: Caller, number: str) -> Caller:
-    """The caller, with the next scenario in the number's script if there is one.
+    """The caller with the next scenario of the number's script as `script`, or unchanged without one.
 
-    If it is a fault of the service, it becomes the scenario of the call and is used up; not if the call names a
-    scenario itself, the register takes failures only from the header, or the operator is down.
+    A fault of the service becomes the call's `scenario` instead, and is used up. It does not if the call names a
+    scenario itself, if the register takes failures only from the header, or while the operator is down.
     """
     number = e164_of(number) if tx.gaps.phone_format == "national" else number
     script = tx.scripts.first(order="seq", phone=number)
@@ -377,24 +378,24 @@ def act(tx: Transaction, cause: Cause, session: UssdSession) -> None:
 def enter_pin(tx: Transaction, cause: Cause, session: UssdSession, text: str) -> UssdSession:
     """Enters a PIN on the handset: approves, counts a wrong PIN or fails the attempt; returns the changed session.
 
-    The PIN is not stored. Raises InvalidRequest: its number of digits is not that of the operator's PINs.
+    The PIN is not stored. Raises InvalidRequest: it has more or fewer digits than the operator's PINs.
     """
     ussd.check_pin(text, operator_of(session.phone).pin_length)
-    given = ussd.judged_pin(session, right=text == scenarios.SANDBOX_PIN, refusal=SCENARIOS[session.scenario].refusal)
-    return press(tx, cause, session, given, shown="•" * len(text))
+    event = ussd.judged_pin(session, right=text == scenarios.SANDBOX_PIN, refusal=SCENARIOS[session.scenario].refusal)
+    return press(tx, cause, session, event, shown="•" * len(text))
 
 
-def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, shown: str | None = None) -> UssdSession:
+def press(tx: Transaction, cause: Cause, session: UssdSession, event: str, *, shown: str | None = None) -> UssdSession:
     """Applies an input to a session, its charge and its intent; returns the changed session.
 
-    An input is a PIN that was judged (see `ussd.judged_pin`), `cancel` or `ignore` by the customer, `timeout` by the
-    clock, `reject` by the operator or `withdraw` by the service. The stored screen shows `shown` instead of the input,
-    to hide a PIN; with None it shows the input.
+    The input `event` is a PIN that was judged (see `ussd.judged_pin`), `cancel` or `ignore` by the customer, `timeout`
+    by the clock, `reject` by the operator or `withdraw` by the service. The stored screen shows `shown` instead of the
+    input, to hide a PIN; with None it shows the input.
     """
     scenario = SCENARIOS[session.scenario]
-    refused = given == "right_pin_refused" and scenario.refusal
-    session = ussd.after(session, given, reason=payments.FAILURES[refused] if refused else None)
-    _show(tx, session, shown or given)
+    refused = event == "right_pin_refused" and scenario.refusal
+    session = ussd.after(session, event, reason=payments.FAILURES[refused] if refused else None)
+    _show(tx, session, shown or event)
     if session.screen in (*ussd.OPEN_SCREENS, ussd.IGNORED):
         return tx.sessions.put(session)
     session = tx.sessions.put(session, ended_seq=tx.next_seq())
@@ -620,10 +621,10 @@ def send_refund(tx: Transaction, refund_id: str) -> None:
 
 
 def _fail_refund(tx: Transaction, refund: StoredRefund, charge: StoredCharge, code: str) -> None:
-    asked, words = tx.journal[refund.entry], f"{refund.money} could not be sent back"
-    if tx.journal.reversal_of(asked.id) is None:  # somebody may have reversed it through `/sandbox`
-        mirror = ledger.mirrored(asked.postings)
-        tx.post("refund_failed", mirror, description=words, payment=asked.payment, reverses=asked.id)
+    request_entry, words = tx.journal[refund.entry], f"{refund.money} could not be sent back"
+    if tx.journal.reversal_of(request_entry.id) is None:  # somebody may have reversed it through `/sandbox`
+        mirror = ledger.mirrored(request_entry.postings)
+        tx.post("refund_failed", mirror, description=words, payment=request_entry.payment, reverses=request_entry.id)
     # Money that a clearing took from the merchant for this refund is available again.
     over = -balances.balance_of(tx, ledger.RECEIVABLE, charge.currency, merchant=charge.account)
     if over > 0:
@@ -656,19 +657,19 @@ def _amount_to_refund(tx: Transaction, charge: StoredCharge, body: wire.CreateRe
 
     Raises StateConflict: nothing is left. Raises InvalidRequest: not an amount, or more than is left.
     """
-    currency, left = ISO_4217[charge.currency], charge.amount_minor - charge.refunded_minor
+    currency, left_minor = ISO_4217[charge.currency], charge.amount_minor - charge.refunded_minor
     if body.amount is None:
-        if not left:
+        if not left_minor:
             param = "charge" if body.charge else "payment_intent"
             message = "The charge is refunded in full."
             raise StateConflict(message, code="charge_not_refundable", param=param, current="refunded")
-        return left
+        return left_minor
     if body.charge is None:
         money = money_from_major(body.amount, currency)
     else:
         money = service.whole_units(tx.gaps, body.amount, currency)
-    if money.amount_minor > left:
-        message = f"{Money(left, charge.currency)} of this charge can still be refunded, not {money}."
+    if money.amount_minor > left_minor:
+        message = f"{Money(left_minor, charge.currency)} of this charge can still be refunded, not {money}."
         raise InvalidRequest(message, code="refund_exceeds_charge", param="amount")
     return money.amount_minor
 
@@ -695,11 +696,11 @@ def top_up(tx: Transaction, charge: StoredCharge, amount_minor: int, seq: int) -
     First, a sweep that is on its way to the bank is called back; the bank pays in the rest. `seq` is that of the refund
     or late money to pay; the ids of these movements are derived from it.
     """
-    held, on_its_way = (
+    in_float, on_its_way = (
         max(0, balances.balance_of(tx, kind, charge.currency, operator=charge.provider))
         for kind in (ledger.FLOAT, ledger.IN_TRANSIT)
     )
-    short = max(0, amount_minor - held)
+    short = max(0, amount_minor - in_float)
     recalled = min(short, on_its_way)
     if recalled:
         words = f"{Money(recalled, charge.currency)} called back to {charge.provider} on its way to the bank"

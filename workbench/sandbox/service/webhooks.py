@@ -36,7 +36,7 @@ _MOST_DIGITS: Final = 9
 """The most digits of a Retry-After in seconds, which are thirty years; longer numbers are ignored."""
 OVERLAP_MS: Final = 86_400_000
 """Milliseconds after a roll during which messages are signed with the old secret too."""
-_FOUND: Final = (webhooks.ENABLED, webhooks.DISABLED)
+_NOT_DELETED: Final = (webhooks.ENABLED, webhooks.DISABLED)
 _DELIVERY_STATES: Final = (webhooks.PENDING, webhooks.DELIVERED, webhooks.DEAD_LETTER)
 S = TypeVar("S", PaymentIntent, Charge, Refund, Payout, Suspense, wire.WebhookEndpoint)
 """The type of an object that events are about."""
@@ -45,10 +45,11 @@ S = TypeVar("S", PaymentIntent, Charge, Refund, Payout, Suspense, wire.WebhookEn
 def emit(
     tx: Transaction, cause: Cause, account: str, happens: str, shown: S, *, before: dict[str, Any] | None = None
 ) -> S:
-    """Stores the event that `happens` to the object `shown`, if the register has a type for it; returns `shown`.
+    """Stores an event about the object `shown`, if the register sends events of its type; returns `shown`.
 
-    `before` has the values of changed fields before the change. The event goes to every endpoint of the account whose
-    filters take its type, so it must not contain a client secret.
+    `happens` is the type, one of `webhooks.EVENT_TYPES`; the register may send it by another name. `before` has the
+    values of changed fields before the change. The event goes to every endpoint of the account whose filters take its
+    type, so it must not contain a client secret.
     """
     event_type = webhooks.SENT_AS[tx.gaps.event_types].get(happens)
     if event_type is None:
@@ -113,17 +114,17 @@ def _after_end(tx: Transaction, delivery: StoredDelivery) -> None:
     """For a delivery that has ended: schedules the drop of a dead letter, and makes the next waiting delivery due."""
     if tx.gaps.dead_letter == "dropped" and delivery.status == webhooks.DEAD_LETTER:
         tx.schedule(DROP, delivery.id, in_ms=KEPT_MS)
-    if tx.gaps.ordering == "per_object" and (held := _pending_beside(tx, delivery, newer_than=0)):
-        job = tx.jobs.first(order="due_ms", ref=held.id, kind=DELIVER)
+    if tx.gaps.ordering == "per_object" and (following := _pending_beside(tx, delivery, newer_than=0)):
+        job = tx.jobs.first(order="due_ms", ref=following.id, kind=DELIVER)
         # A delivery that has been tried keeps to its schedule.
-        if job is not None and held.attempts == held.spent:
+        if job is not None and following.attempts == following.spent:
             tx.jobs.put(job, due_ms=tx.now_ms)
 
 
 def _held_until_ms(tx: Transaction, delivery: StoredDelivery) -> int | None:
-    """The due moment, in milliseconds since 1970, of an earlier delivery that this one must wait for; else None.
+    """The due moment, in milliseconds since 1970, of an earlier delivery for which this one must wait; else None.
 
-    That is a delivery for the same object and endpoint.
+    Only deliveries for the same object and endpoint wait for each other.
     """
     if tx.gaps.ordering != "per_object":
         return None
@@ -150,7 +151,7 @@ def _pending_beside(
 
 
 def drop(tx: Transaction, delivery_id: str) -> None:
-    """Drops a dead letter, unless the register now keeps dead letters. A replay deletes the job that calls this."""
+    """Drops a dead letter, unless the register now keeps dead letters. A replay deletes the job that would drop it."""
     if tx.gaps.dead_letter == "dropped":
         tx.deliveries.put(tx.deliveries[delivery_id], status=webhooks.DROPPED)
 
@@ -221,7 +222,7 @@ def _receivers_now_s(tx: Transaction, *, by_sandbox_clock: bool) -> int:
 
 
 def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
-    """Records the result of an attempt, and schedules the next attempt."""
+    """Records the result of an attempt, and schedules the next attempt if another is due."""
     if (message := tx.message(sending.delivery.id)) is None:
         return  # the sandbox was reset meanwhile
     delivery, _, endpoint = message
@@ -375,7 +376,7 @@ def replay_event(tx: Transaction, caller: Caller, *, event_id: str) -> List[wire
         sent = [_deliver(tx, copy, endpoint) for endpoint in wanting]
     else:
         before = [tx.deliveries.first(event=stored.id, endpoint=endpoint.id) for endpoint in wanting]
-        first = [there or _deliver(tx, stored, endpoint) for there, endpoint in zip(before, wanting, strict=True)]
+        first = [delivery or _deliver(tx, stored, endpoint) for delivery, endpoint in zip(before, wanting, strict=True)]
         sent = [_send_again(tx, delivery) for delivery in first]
     return _sent_again(tx, f"{EVENTS.url}/{stored.id}/replay", sent)
 
@@ -417,7 +418,7 @@ def _copies(tx: Transaction, event_id: str) -> Iterator[tuple[str, StoredEvent |
 
 def _copied(tx: Transaction, stored: StoredEvent) -> StoredEvent:
     """Stores and returns a copy of an event under a new id, which replaces the old id in the body."""
-    copy_id = next(copy_id for copy_id, there in _copies(tx, stored.id) if there is None)
+    copy_id = next(copy_id for copy_id, stored_copy in _copies(tx, stored.id) if stored_copy is None)
     body = stored.body.replace(f'"id":"{stored.id}"', f'"id":"{copy_id}"', 1)
     copy = msgspec.structs.replace(stored, id=copy_id, seq=tx.next_seq(), created_ms=tx.now_ms, body=body)
     return tx.events.add(copy)
@@ -431,7 +432,7 @@ def _was_replayed_as_copy(tx: Transaction, delivery: StoredDelivery) -> bool:
 
 def create_endpoint(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) -> wire.WebhookEndpoint:
     """POST /v1/webhook_endpoints: register an endpoint; the response holds its signing secret, once."""
-    if tx.gaps.endpoint_registration == "dashboard" and tx.endpoints.count(account=caller.account, status=_FOUND):
+    if tx.gaps.endpoint_registration == "dashboard" and tx.endpoints.count(account=caller.account, status=_NOT_DELETED):
         message = "The dashboard allows one endpoint, and it exists already."
         hint = "Change its URL, or delete it first."
         raise StateConflict(message, code="endpoint_exists", param="url", hint=hint)
@@ -461,8 +462,8 @@ def update_endpoint(
         webhooks.check_filter(body.enabled_events, webhooks.types_of(tx.gaps.event_types))
         stored = tx.endpoints.put(stored, enabled_events=tuple(body.enabled_events))
     if body.status is not None:
-        if body.status not in _FOUND:
-            raise InvalidRequest(f"status is {' or '.join(_FOUND)}.", code="parameter_invalid", param="status")
+        if body.status not in _NOT_DELETED:
+            raise InvalidRequest(f"status is {' or '.join(_NOT_DELETED)}.", code="parameter_invalid", param="status")
         stored = tx.endpoints.put(stored, status=body.status, failing_since_ms=None)
     return _endpoint_view(tx, stored)
 
@@ -497,7 +498,7 @@ def delivery_faults(
 
 def endpoints_faults(tx: Transaction, caller: Caller) -> Rows[wire.FaultyEndpoint]:
     """GET /sandbox/webhook_endpoints: the delivery faults of each endpoint, newest endpoint first."""
-    kept = tx.endpoints.all(order="seq DESC", account=caller.account, status=_FOUND)
+    kept = tx.endpoints.all(order="seq DESC", account=caller.account, status=_NOT_DELETED)
     return Rows([wire.FaultyEndpoint(endpoint.id, list(endpoint.faults)) for endpoint in kept])
 
 
@@ -520,5 +521,5 @@ def sign(tx: Transaction, caller: Caller, body: wire.Sign) -> wire.Signed:
         tolerance_s=tx.gaps.signature_tolerance_s,
         media_type=wire.MEDIA_TYPES[tx.gaps.event_payload],
     )
-    made = webhooks.signed(signer, text, body.how)
-    return wire.Signed(made.body.decode(), made.headers)
+    signed = webhooks.signed(signer, text, body.how)
+    return wire.Signed(signed.body.decode(), signed.headers)

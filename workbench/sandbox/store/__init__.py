@@ -121,6 +121,7 @@ def _connected_without_a_name(connect: Callable[[str], sqlite3.Connection]) -> s
 class Store:
     """The file of one sandbox. Threads of one process use it one at a time; other processes wait for the file.
 
+    `new_seed` makes the seed of a new file if the settings have none; `wall_ms` is this machine's clock.
     Raises StoreRefused: SQLite is too old, or the file cannot be used with these settings.
     """
 
@@ -149,8 +150,8 @@ class Store:
                 self._open(settings, new_seed)
                 at_fault.pop_all()
         except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged message of SQLite's own is no text
-            what = self.path or "A temporary database"
-            raise self._refused(f"{what} cannot be used as a store: {error}.") from None
+            store = self.path or "A temporary database"
+            raise self._refused(f"{store} cannot be used as a store: {error}.") from None
 
     def close(self) -> None:
         """Closes the file; the last process to close it deletes the files beside it."""
@@ -242,9 +243,9 @@ class Store:
         tx.private_receivers = settings.private_receivers
         self.hosts_by_its_clock = tx.hosts_by_its_clock
         self.transaction = partial(UnitOfWork, tx, reads_only=False)
-        """Begin a command, whose changes are committed unless the block raises."""
+        """Begins a command, whose changes are committed unless the block raises."""
         self.grouped = tx.grouped
-        """Begin a group of this thread's commands, or reads, which are one transaction."""
+        """Begins a group of this thread's commands, or reads, which are one transaction."""
         self.now_s, self.clock_if_due, self.version = tx.moment_s, tx.clock_if_due, tx.version
         self.credentials = tx.credentials()
         """The merchant's e-mail address and password; None if the service accepts almost any."""
@@ -296,11 +297,11 @@ class Store:
     def _check_settings(self, settings: Settings) -> None:
         """Raises StoreRefused: the settings ask for another seed or first moment than the file's."""
         known = dict(self._connection.execute("SELECT name, value FROM meta"))
-        asked = {"seed": settings.seed, "start_ms": settings.start_ms}
-        for name, said in (("seed", "made with another seed"), ("start_ms", "begun at another moment")):
-            if asked[name] is not None and str(asked[name]) != known.get(name):
-                what = name.removesuffix("_ms")
-                raise self._refused(f"{self.path} was {said}.", hint=f"Leave the {what} out, or name a new file.")
+        requested = {"seed": settings.seed, "start_ms": settings.start_ms}
+        for name, origin in (("seed", "made with another seed"), ("start_ms", "begun at another moment")):
+            if requested[name] is not None and str(requested[name]) != known.get(name):
+                setting = name.removesuffix("_ms")
+                raise self._refused(f"{self.path} was {origin}.", hint=f"Leave the {setting} out, or name a new file.")
 
     def _fill(self, settings: Settings, new_seed: Callable[[], str]) -> None:
         connection = self._connection

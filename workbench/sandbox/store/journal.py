@@ -30,7 +30,7 @@ _BATCH = 1000
 def _moves(entries: Iterable[JournalEntry]) -> Iterator[tuple[str, str, int, int, int, int]]:
     """Yields a row of `_BALANCE` for each posting: account, currency, start of the business day, code, debit, credit.
 
-    One of debit and credit is 0; the row is added to the balance.
+    One of debit and credit is 0. The caller adds the row to the account's balance of that day.
     """
     for entry in entries:
         day_ms = day_start_ms(entry.occurred_ms)
@@ -54,7 +54,7 @@ class Journal:
         self._head = self._came_late = None
 
     def append(self, entry: JournalEntry) -> JournalEntry:
-        """Append `entry` to the chain; returns the entry with its `number`, `prev_hash` and `hash`."""
+        """Appends `entry` to the chain; returns the entry with its `number`, `prev_hash` and `hash`."""
         number, head = self.head()
         sealed = msgspec.structs.replace(entry, number=number + 1, prev_hash=head).sealed()
         self._connection.executemany(
@@ -195,13 +195,13 @@ class Journal:
         tampered with, the accounts whose balances differ from their postings, or the damage that SQLite finds.
         """
         try:
-            found = self._chain()
+            head = self._chain()
             damage = self._connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
         except sqlite3.DatabaseError as error:
             raise LedgerRefused(f"The store's file is damaged: {error}.", damage=str(error)) from None
         if damage != "ok":
             raise LedgerRefused(f"The store's file is damaged: {damage}.", damage=damage)
-        return found
+        return head
 
     def _chain(self) -> tuple[int, str]:
         head, entries = ledger.GENESIS, self.entries()

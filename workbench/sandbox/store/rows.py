@@ -131,7 +131,7 @@ class StoredCall(msgspec.Struct, frozen=True, kw_only=True):
     response_body: str
 
 
-_ESCAPE: Final = str.maketrans({each: f"\\{each}" for each in "\\%_"})
+_ESCAPE: Final = str.maketrans({sign: f"\\{sign}" for sign in "\\%_"})
 _BETWEEN_DIGITS: Final = re.compile(r"[\s()+./-]")
 _BEFORE_WHOLE: Final = re.compile(r"^(?:(?:00)?260|0)(?=[0-9]{9}$)")
 """Prefix before the nine digits of a complete phone number: 260, 00260 or 0."""

@@ -34,7 +34,7 @@ BUSY_S: Final = 30
 _SHORTEST_PAUSE_S: Final = timedelta(milliseconds=1).total_seconds()
 _LONGEST_PAUSE_S: Final = timedelta(milliseconds=20).total_seconds()
 _LOOK_S: Final = timedelta(milliseconds=5).total_seconds()
-"""Seconds that even a thread that must not wait allows another thread's command to finish."""
+"""Seconds for which even a thread that must not wait lets another thread's command finish."""
 DELIVER: Final = "deliver"
 """The kind of job that makes the next attempt of a delivery."""
 _OF_DELIVERY: Final = "(SELECT object_id FROM event JOIN delivery AS way ON event.id = way.event WHERE way.id = {})"
@@ -60,7 +60,7 @@ _LATEST: Final = "latest_ms"
 _LEAST_LOGGED_MS: Final = 1_000
 """The smallest backward jump of this machine's clock, in milliseconds, that is logged."""
 _READS_OF_AN_OPENING: Final = 1 << 40
-"""The size of the range of numbers that each opening of a kept file has for the ids of reads."""
+"""The most reads that each opening of a kept file can number; an id of one opening never occurs in another."""
 _FORGOTTEN: Final = (
     "attempt", "delivery", "event", "job", "kept_response", "call", "screen", "hold", "ussd_session", "refund",
     "charge", "payment_intent", "payout", "token", "script", "outage", "posting", "entry", "balance",
@@ -148,8 +148,8 @@ class Table(Generic[R]):
     def __init__(
         self, tx: "Transaction", name: str, record: type[R], prefix: str = "", *, key: str = "id", few: bool = False
     ) -> None:
-        shown = _fields(record)
-        names = tuple(each.name for each in shown)
+        fields = _fields(record)
+        names = tuple(field.name for field in fields)
         self._tx = tx
         self._run = tx.execute
         self._prefix = prefix
@@ -165,9 +165,9 @@ class Table(Generic[R]):
         self._rows: dict[str | int, R | None] = {}
         """Key → the row as it is in the file, None if there is no such row."""
         self._updates: dict[tuple[int, ...], str] = {}
-        """Places of changed columns → the statement that sets them."""
+        """Indexes of changed columns → the statement that sets them."""
         self._values = attrgetter(*names)
-        self._json = {each.name: _from_json(each.type) for each in shown if each.type not in _PLAIN}
+        self._json = {field.name: _from_json(field.type) for field in fields if field.type not in _PLAIN}
         """Column of JSON text → its reader."""
         self._json_places = [place for place, name in enumerate(names) if name in self._json]
         self._from = f"SELECT {', '.join(names)} FROM {name}"
@@ -190,7 +190,7 @@ class Table(Generic[R]):
         return self.add(self._record(**columns))
 
     def add(self, record: R) -> R:
-        """Insert a record and return it."""
+        """Inserts a record and returns it."""
         self._run(self._insert, self._row(record))
         self._remember(record)
         return record
@@ -222,8 +222,8 @@ class Table(Generic[R]):
     def get(self, key: str | int) -> R | None:
         """The record with this key, or None."""
         if key not in self._rows:
-            found = self._from_file(self._by_key, (key,))
-            self._keep(key, found[0] if found else None)
+            records = self._from_file(self._by_key, (key,))
+            self._keep(key, records[0] if records else None)
         return self._rows[key]
 
     def __getitem__(self, key: str | int) -> R:
@@ -233,9 +233,9 @@ class Table(Generic[R]):
         return record
 
     def first(self, order: str = "", **equals: Filters) -> R | None:
-        """The first record in `order`, such as `ended_seq DESC`, whose columns equal `equals`; None without any."""
-        found = self._select(order, " LIMIT 1", equals)
-        return found[0] if found else None
+        """The first record in `order`, such as `ended_seq DESC`, whose columns equal `equals`; else None."""
+        records = self._select(order, " LIMIT 1", equals)
+        return records[0] if records else None
 
     def all(self, order: str = "seq", **equals: Filters) -> list[R]:
         """All records whose columns equal `equals`, sorted by `order`."""
@@ -290,28 +290,28 @@ class Table(Generic[R]):
         self._rows[key] = record
 
     def _select(self, order: str, limit: str, equals: dict[str, Filters]) -> list[R]:
-        asked = order, limit, *equals.items()
-        if asked in self._known:
-            return self._known[asked]
+        query = order, limit, *equals.items()
+        if query in self._known:
+            return self._known[query]
         where, values = _where(equals)
         ordered = f" ORDER BY {order}" if order else ""
-        found = self._from_file(f"{self._from} WHERE {where}{ordered}{limit}", values)
-        if limit and found:
-            self._keep(getattr(found[0], self._key), found[0])
+        records = self._from_file(f"{self._from} WHERE {where}{ordered}{limit}", values)
+        if limit and records:
+            self._keep(getattr(records[0], self._key), records[0])
         if self._few:
             if len(self._known) > _MOST_KNOWN:
                 self.forget()
-            self._known[asked] = found
-        return found
+            self._known[query] = records
+        return records
 
     def _from_file(self, sql: str, values: tuple[str | int, ...]) -> list[R]:
-        found = []
+        records = []
         for row in self._run(sql, values):
             fields = dict(zip(self._names, row, strict=True))
             for name, decoded in self._json.items():
                 fields[name] = decoded(fields[name])
-            found.append(self._record(**fields))
-        return found
+            records.append(self._record(**fields))
+        return records
 
     def _row(self, record: R) -> Sequence[Any]:
         values = self._values(record)
@@ -375,7 +375,7 @@ class Transaction:
     opening = 0
     """The number of this opening of a kept file; it makes the ids of its reads differ from those of other openings."""
     group: int | None = None
-    """The thread whose commands share a transaction at present, or None."""
+    """The identifier of the thread whose commands share a transaction at present, or None."""
     _version: int | None = None
     _clock: tuple[str, int, int] | None = None
     _latest_ms = 0
@@ -411,7 +411,7 @@ class Transaction:
         self._shared = shared
         self._read_ids: dict[str, int] = {}
         self._read_ids_before: dict[str, int] = {}
-        """Kind → the number of ids given, up to the last commit or read, to reads of this opening of a shared file."""
+        """Kind → how many ids of reads this opening had used when the last command or read ended; for a rollback."""
         self.later: deque[rows.StoredCall] = deque(maxlen=_MOST_READS_WAIT)
         """Calls that the next command writes into the trace."""
         self.draws = draws
@@ -544,16 +544,16 @@ class Transaction:
 
     def _take_connection(self) -> None:
         try:
-            taken = self.turn.acquire(blocking=False)
-            if not taken:
+            is_taken = self.turn.acquire(blocking=False)
+            if not is_taken:
                 waits_s = _LOOK_S if threading.get_ident() in self.never_wait else -1
-                taken = self.turn.acquire(timeout=waits_s)
+                is_taken = self.turn.acquire(timeout=waits_s)
         except BaseException:
             # Ctrl-C may come when the lock is taken already: a lock that stays taken would stop every other thread.
             with suppress(RuntimeError):  # it was not taken
                 self.turn.release()
             raise
-        if not taken:
+        if not is_taken:
             raise NotNow
 
     def _roll_back(self) -> None:
@@ -626,8 +626,8 @@ class Transaction:
             if self._failed_at != self._connection.total_changes:
                 self._failed_at = None
             if self._made_up_ms >= _LEAST_LOGGED_MS:
-                said = "This machine's clock was set back by %s s. The sandbox's clock continues from where it was."
-                _LOG.warning(said, self._made_up_ms // 1000)
+                message = "This machine's clock was set back by %s s. The sandbox's clock continues from where it was."
+                _LOG.warning(message, self._made_up_ms // 1000)
             self._made_up_ms = 0
         if not self._shared:
             self._counters_before = self._counters.copy()
@@ -729,8 +729,8 @@ class Transaction:
         key_id = self.new_id("key")
         value = self.draws.api_key(kind, key_id)
         masked = f"{KEY_PREFIXES[kind]}{MARK}{value[-4:]}"
-        made = self.api_keys.create(id=key_id, account=account, digest=secret_digest(value), kind=kind, masked=masked)
-        return made, value
+        key = self.api_keys.create(id=key_id, account=account, digest=secret_digest(value), kind=kind, masked=masked)
+        return key, value
 
     def key_and_account(self, digest: str) -> tuple[rows.StoredKey, rows.StoredAccount] | None:
         """The key with this digest, and its account; None if there is no such key."""
@@ -805,7 +805,7 @@ class Transaction:
         reference: str | None = None,
         **party: str,
     ) -> JournalEntry:
-        """Append a recipe's entry and return it.
+        """Appends a recipe's entry to the ledger and returns it.
 
         `amounts` are minor units by the names in the recipe, `party` is `operator`, `merchant` or both. `payment` is
         the id of the payment that the entry is about, None for no payment; `reference` is the id by which an operator
@@ -844,7 +844,7 @@ class Transaction:
     def claim(self, job: rows.Job) -> rows.Job:
         """Claims a job until it is removed, and returns it.
 
-        If the driver dies, another takes the claim over, or releases it.
+        If this driver dies, the next driver takes the claim over, or releases it.
         """
         self._none_claimed = False
         return self.jobs.put(job, claimed=1)
@@ -856,9 +856,9 @@ class Transaction:
 
     def _claims(self) -> list[rows.Job]:
         """The claimed jobs. Once there are none, the file is read again only after a claim or `drop_memory`."""
-        found = [] if self._none_claimed else self.jobs.all(claimed=1)
-        self._none_claimed = not found
-        return found
+        jobs = [] if self._none_claimed else self.jobs.all(claimed=1)
+        self._none_claimed = not jobs
+        return jobs
 
     def move_clock(self, now_ms: int) -> None:
         """Sets the clock to a moment; a running clock continues from there."""
@@ -901,22 +901,22 @@ class Transaction:
         return self._counters[kind]
 
     def places(self, tables: Iterable[str], since: int, most: int, skip: int, *, latest: bool) -> list[int]:
-        """The `seq`, ascending, of at most `most` rows of these tables whose `seq` is after `since`.
+        """The `seq` of at most `most` rows of these tables, ascending; only rows whose `seq` is above `since`.
 
-        By default, these are the first rows after leaving out the first `skip`; with `latest`, the last rows before
-        leaving out the last `skip`.
+        By default, the first `skip` rows are left out and the next ones returned; with `latest`, the last `skip` rows
+        are left out and the ones before them returned.
         """
         rows = " UNION ALL ".join(f"SELECT seq FROM {table} WHERE seq > :since" for table in tables)
         sql = f"{rows} ORDER BY seq {'DESC' if latest else ''} LIMIT :most OFFSET :skip"
-        found = self._connection.execute(sql, {"since": since, "most": most, "skip": skip}).fetchall()
-        return sorted(seq for (seq,) in found)
+        numbers = self._connection.execute(sql, {"since": since, "most": most, "skip": skip}).fetchall()
+        return sorted(seq for (seq,) in numbers)
 
     def changed(self, since: int, most: int) -> list[tuple[int, str, str, str | None]]:
         """(seq, kind, id, id of an object of the payment) of at most `most` changes after the `seq` `since`, in order.
 
         _CHANGES has the SQL for the last three, by table.
         """
-        rows = (f"SELECT seq, {what} FROM {table} WHERE seq > :since" for table, what in _CHANGES.items())
+        rows = (f"SELECT seq, {columns} FROM {table} WHERE seq > :since" for table, columns in _CHANGES.items())
         sql = f"{' UNION ALL '.join(rows)} ORDER BY seq LIMIT :most"
         return self._connection.execute(sql, {"since": since, "most": most}).fetchall()
 
