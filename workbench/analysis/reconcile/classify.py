@@ -370,8 +370,8 @@ def _without_rows_of_their_own(engine: SqlEngine, rows: pa.Table, everything: Fr
         return {(*of_rows[payment][:3], of_rows[payment][3] + of_rows[fee][3]) for payment, fee in lone[group].items()}
 
     stay = {group for group, fees in lone.items() if any(of_rows[place] in own for place in chain(*fees.items()))}
-    taken = set(chain(*map(sums, stay)))
-    return {group: fees for group, fees in lone.items() if group not in stay and taken.isdisjoint(sums(group))}
+    of_others = set(chain(*map(sums, stay)))
+    return {group: fees for group, fees in lone.items() if group not in stay and of_others.isdisjoint(sums(group))}
 
 
 Row = dict[str, Any]
