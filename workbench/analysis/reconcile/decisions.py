@@ -438,7 +438,7 @@ def is_open(breaks: pd.DataFrame) -> pd.Series:
 
 
 def by_whom(breaks: pd.DataFrame) -> dict[str, Counter[str]]:
-    """Person or rule → verdict → the number of the breaks that it decided so."""
+    """Person or rule → wording of a verdict (VERDICTS) → the number of breaks with this verdict."""
     counts: dict[str, Counter[str]] = {}
     for verdict, who, rule in python_rows(breaks[breaks["verdict"].notna()], "verdict", "who", "rule"):
         counts.setdefault(who or f"the rule {rule!r}", Counter())[VERDICTS.get(verdict, verdict)] += 1
@@ -503,7 +503,7 @@ def stale_words(decisions: pd.DataFrame) -> str:
 
 
 def closing_words(breaks: pd.DataFrame) -> str:
-    """A sentence that nothing is open, with those who decided the `breaks`; empty if nobody decided any."""
+    """A sentence saying that nothing is open and who decided the `breaks`; empty if nobody decided any."""
     deciders = {who: counts.total() for who, counts in by_whom(breaks).items()}
     if not deciders:
         return ""
