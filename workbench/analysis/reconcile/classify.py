@@ -381,7 +381,7 @@ Row = dict[str, Any]
 _FEE: Final = "fee"
 _MAY_BE_FEE: Final = (_FEE, "other", "", None)
 _MOST_OF_FEE, _LEAST_PAYMENT = 4, 10
-"""A line without the type `fee` may be up to 4 times the other side's fee; without such a fee, 1/10 of the payment."""
+"""A line without the type `fee` is a fee up to 4 times the other side's fee, or 1/10 of the payment if it has none."""
 _MOST_LINES: Final = 20
 """The most rows of one key on a side among which payments and their fees are searched."""
 
@@ -538,8 +538,8 @@ def special_of(engine: SqlEngine, rows: Frame, *, overlaps: bool, respelt: bool 
 def _once(engine: SqlEngine, invalid: Frame) -> tuple[Frame, Frame]:
     """The unusable statement rows that count (columns ROW), and the repeated lines among them (columns SPECIAL).
 
-    A line is repeated if it is so by the rules of _told_again, and its other contents (_CONTENTS) agree too. A row with
-    neither key nor date always counts.
+    _told_again finds the repeated lines; here their other contents (_CONTENTS) must agree too. A row with neither key
+    nor date always counts.
     """
     numbers = dict.fromkeys((name for name, kind in SPECIAL.items() if kind == "int64" and name not in ROW), "0")
     numbers |= {"fresh": f"case when {_IS_NEW} then 1 else 0 end"}

@@ -389,7 +389,7 @@ class _Day(NamedTuple):
 
 
 def _sums(opened: Sequence[_Break], left_out: _LeftOut) -> Iterator[Proposal]:
-    """Yields a row, with rows of the other side whose sum equals it; or a pair, with rows whose sum equals its variance.
+    """Yields a row with rows of the other side whose sum equals it, or a pair with rows whose sum equals its variance.
 
     Names of rows for which a limit ended the search are added to `left_out`.
     """

@@ -174,7 +174,7 @@ def account_rows(result: Reconciled) -> DisplayTable:
 def open_breaks(result: Reconciled, width: int | None, file: Path | None = None) -> DisplayTable:
     """A table of the largest breaks of each code, grouped by advice.
 
-    The table has no decided breaks, no `timing`, and no unusable rows, which the table of `unusable` has. `width` is the
+    Decided breaks, breaks of the code `timing` and unusable rows (see `unusable`) are left out. `width` is the
     terminal's width in characters; None without a terminal. If the table is too long for all breaks, its last line
     names `file` as the file with all breaks; None if no file has been written.
     """
