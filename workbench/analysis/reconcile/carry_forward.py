@@ -159,7 +159,7 @@ class CarryForward(Tabular):
         return CarryForward(**{name: kept[kept["account"].isin(accounts)] for name, kept in mine.items()})
 
     def judged_by(self, ends: Mapping[str, int]) -> "CarryForward":
-        """This carry-forward; a row that was invalid only for a late date is valid again if this run reaches its date.
+        """Returns the carry-forward without the problems of rows whose date was too late, if this run reaches the date.
 
         `ends` is account → the last day of this run, counted from 1970.
         """
@@ -237,8 +237,8 @@ class LedgerRead:
     compares (columns ROW), and `closed` the rows that earlier runs closed. `late` (columns READ) has rows that were
     booked after their date was closed, and `missing` (columns READ) rows that were read earlier and are now missing or
     changed. `unknown` is account → OLDER or OTHER_KEY, for accounts in which rows read earlier cannot be recognised.
-    `begins` is account → the first day in today's ledger, for all other accounts; empty if no row is missing. `key_id`
-    is the id of the key that made the hashes.
+    `begins` is account → the first day in today's ledger, for accounts that are not in `unknown`; it is empty if no row
+    is missing. `key_id` is the id of the key that made the hashes.
     """
 
     moving: Callable[[], Frame]

@@ -108,10 +108,10 @@ _NEAREST: Sequence[tuple[tuple[str, ...], bool, bool]] = (
     (("direction",), True, False),
     (("key",), False, True),
 )
-"""Passes that pair the remaining rows of a group: the fields that must agree, and two flags.
+"""The passes that pair the remaining rows of a group, in order: the fields that must agree, and two flags.
 
-With the first flag, a pass pairs only completed rows. With the second, it pairs one row of each side: a completed row
-that is no duplicate, or any row of a group without a pair. The pairs may differ in other fields, and are then breaks.
+The first flag limits a pass to completed rows. The second limits a pass to one row of each side: a completed row that
+is no duplicate, or any row of a group without a pair. The rows of a pair may differ in other fields: a break.
 """
 
 

@@ -292,7 +292,7 @@ def input_table(native: Native, side: Side) -> InputTable:
 
 
 def _read(native: Native, side: Side, phone_key: str | Path | bytes | None = None) -> Native:
-    """Reads a .csv or .xlsx file, or a table with only a few columns; returns any other input unchanged.
+    """Reads a .csv or .xlsx file, or a table that _is_unread is true for; returns any other input unchanged.
 
     Raises StatementRefused: the file or table cannot be read; the message names a function call that helps.
     """
