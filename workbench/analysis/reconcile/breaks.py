@@ -88,9 +88,9 @@ class Broken(NamedTuple):
     is part of a break (columns _BROKEN), with its narrative, the day `since` which it is carried forward, and as
     `place` the index of its break in `breaks`. `settled` has two kinds of pairs that are no breaks, each with its
     `rule` and `group`: pairs that a rule without a key matched, and pairs that the ledger booked late (rule `key`). A
-    fee that is a line of its own is also a row of its own in `settled`. `matched` counts these pairs by account and rule. `tolerated`
-    is account → the sum of the differences within the tolerance. `unsure` counts the rows that have no partner only
-    because their customers' numbers cannot be compared.
+    fee that is a line of its own is also a row of its own in `settled`. `matched` counts these pairs by account and
+    rule. `tolerated` is account → the sum of the differences within the tolerance. `unsure` counts the rows that have
+    no partner only because their customers' numbers cannot be compared.
     """
 
     breaks: pd.DataFrame
