@@ -111,7 +111,8 @@ _NEAREST: Sequence[tuple[tuple[str, ...], bool, bool]] = (
 """The passes that pair the remaining rows of a group, in order: the fields that must agree, and two flags.
 
 The first flag limits a pass to completed rows. The second limits a pass to one row of each side: a completed row that
-is no duplicate, or any row of a group without a pair. A pair whose rows differ in other fields is a break.
+is no duplicate, or any row of a group without a pair. The rows of a pair may differ in other fields, and then the
+pair gets a code.
 """
 
 

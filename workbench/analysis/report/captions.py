@@ -24,7 +24,7 @@ _FEW, _LISTED = 5, 20
 _REASON, _KEY = 200, 24
 """The most characters of a reason and of a key that a table shows."""
 _NARRATIVE, _NARROW, _PIPED = 60, 16, 120
-"""Widths in characters: the least of a narrative, on a terminal and without one; of a line without a terminal."""
+"""The least width of a narrative on a terminal and without one, and the width of a line without one, in characters."""
 _CLOSINGS: Final = ("ledger_minor", "statement_minor")
 _GO_ON: Final = (
     'Go on with result.breaks, result.matches and result.proof (tables), result.report("page.html"), '
@@ -304,7 +304,7 @@ def variances(result: Reconciled, currency: str, by: str) -> DisplayTable:
 
 
 def proof(result: Reconciled) -> DisplayTable:
-    """A table of closing balances, their difference and its parts; some parts are left out if 0 in all accounts."""
+    """A table of closing balances, their difference and its parts; most parts are left out if 0 in all accounts."""
     always = (*_CLOSINGS, "difference_minor", "breaks_minor", "unexplained_minor")
     names = [
         str(name) for name in result.proof.columns
