@@ -180,9 +180,9 @@ def load(shell: InteractiveShell) -> None:
 
 
 def _session(names: dict[str, Any], line: str) -> Session:
-    """The session of the Workbench in the variable that `line` names; without a name, in `bench`, or in the only one.
+    """The Workbench in the variable that `line` names; for an empty `line`, that in `bench`, else the only Workbench.
 
-    Raises Mistyped: no variable of this name holds a Workbench, or without a name there is none, or are several.
+    Raises Mistyped: the named variable holds no Workbench; or `line` is empty and there is no Workbench, or several.
     """
     bench_name, *more = line.split() or [""]
     if more or not (bench_name or "bench").isidentifier():

@@ -126,7 +126,7 @@ def _own_message(bench: Bench) -> Iterator[Verdict]:
 
 
 def _of_arrival(bench: Bench, arrival: Any) -> Iterator[Verdict]:  # noqa: ANN401  the receiver's
-    """Yields the verdict on a message to the receiver; a right one passes even if the receiver calls it a duplicate."""
+    """Yields the verdict on a message to the receiver; a correct message passes even if it counted as a duplicate."""
     event, now_s = json_of(arrival.body.decode("utf-8", "replace")), bench.clock.now_ms // 1000
     secrets, why = bench.receiver.secrets, _NO_EVENT
     if arrival.verdict == "refused":
