@@ -39,7 +39,7 @@ BENCH is the variable that holds the Workbench; `bench`, or the only one there i
 is in _ afterwards."""
 _MOST_TEXT = 2000
 _OF_THE_SERVER = {"date", "server", *COMPUTED}
-"""Headers about the server, which differ from run to run."""
+"""Response headers that the magic does not show, because they differ from run to run or follow from the body."""
 _TYPED = re.compile(r'("text"\s*:\s*)"[^"]*"')
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")

@@ -46,10 +46,10 @@ def _time_s(event: ObservedCall) -> Decimal:
 
 
 def _clock_gap_s(traffic: Sequence[ObservedCall]) -> int:
-    """The most seconds between the clocks of the service and of the recorder; 0 if the clocks are near.
+    """The largest gap in seconds between the clocks of the service and of the recorder; 0 if the clocks are near.
 
-    A new object shows the service's time; a charge does not, because its call may wait for the customer. Without new
-    objects, the webhook with the shortest delay shows it, if the delay is negative or longer than a day.
+    A new object shows the service's time, except for a charge, whose call may wait for the customer. Without new
+    objects, the shortest delay of a webhook is the gap, if that delay is negative or longer than a day.
     """
     known_ids: set[str] = set()
     gaps_s: list[Decimal] = []

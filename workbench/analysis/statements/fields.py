@@ -249,7 +249,7 @@ class _Fields:
         """The readers of each currency, and its rows in their order."""
 
     def blame(self, bad: Iterable[tuple[int, str]], field: str = "") -> None:
-        """Adds problems: pairs of a row's index and a reason, before which the heading of `field` is put, if given."""
+        """Adds problems, pairs of a row's index and a reason; a reason begins with the heading of `field`, if given."""
         called = f"{self.headings.get(field, field)} " if field else ""
         for place, words in bad:
             self.problems[place].append(called + words)
@@ -314,7 +314,7 @@ class _Fields:
     def phones(self, in_texts: pa.Array, directions: pa.Array) -> list[pa.Array]:
         """Two columns: customers' masked numbers, and their hashes.
 
-        A row's number is that in `in_texts`, the matches in the descriptions, else the cell in the column `phone`. If
+        `in_texts` has the numbers found in the descriptions. For any other row, the column `phone` has the number. If
         there is no such column, it is the number of the other party: the sender of incoming money, or the receiver.
         """
         numbers = [self.all_are(None)] * 2

@@ -73,9 +73,9 @@ class Layout:
 
     name: what messages call it.
     columns: field (one of FIELDS, of a ledger also of LEDGER_FIELDS) → the heading of its column. Headings are compared
-    without case and double spaces; the second of two equal headings is `Currency#2`. If `moment` has only a
-    day, `time` is the column with the time of day, and `dates` are formats of the day, a blank and the time; a row with
-    an empty time then has only its day. `side` is a column of CR or DR beside the balance.
+    without case and double spaces; the second of two equal headings is `Currency#2`. If `moment` has only a day, `time`
+    is the column with the time of day, and `dates` are formats of the day, a blank and the time; a row with an empty
+    time then has only its day. `side` is a column of CR or DR beside the balance.
     key_pattern: a regular expression (RE2's, at most 500 characters; other groups are `(?:…)`) that is searched in the
     description, on one line; its group `key` is the row's key, `phone` the customer's number, `related` another row's
     key or an order's number. A value that it finds replaces that of the column.

@@ -23,7 +23,7 @@ from workbench.errors import StatementRefused
 
 Row = Mapping[str, Any]
 Written = str | Decimal
-"""A cell's text or amount: in major units with its currency's decimals, or in minor units if the layout says so."""
+"""A cell's text, or its amount: in minor units if the layout says so, else in major units with all decimals."""
 _OWN_NAME: Final = "merchant"
 _ANY_NAME: Final = "CUSTOMER"
 _TEXTS: Final = ("key", "description", "currency", "batch", "related")
