@@ -24,11 +24,10 @@ LOOKS_LIKE_A_KEY = re.compile(r"[sp]k_(?:test|live)_[0-9A-Za-z]{16,}|whsec_[A-Za
 OF_A_MACHINE = re.compile(r"/(?:home|Users|root|tmp)/[\w.-]+/|[A-Z]:\\\\Users")
 INEXACT = re.compile(r"\b(?:REAL|FLOAT|DOUBLE|NUMERIC|DECIMAL)\b", re.IGNORECASE)
 NAMESAKES = {
-    "a schema of /openapi.json, named as the interface names it": "Code Event EventData Input Payment",
+    "a schema of /openapi.json, named as the interface names it": "Event EventData",
     "a command, named after the function that it runs": "certify fit reconcile serve simulate",
-    "a name that users import or call": "table",
     "the name by which IPython calls an extension": "load_ipython_extension",
-    "not renamed yet": "Engine by_account check checked day_of listed nets rows_of settle write",
+    "not renamed yet": "Engine listed",
 }
 """Reason → names that stand in a second module; a name that stands in a third, too, is here twice."""
 EMPTY_NAMES = {"told", "further", "met", "alone", "here", "Was", "Seen", "Open", "each"}
@@ -37,21 +36,16 @@ EMPTY_NAMES_STAY = {
     "a method of the client, which users call": "merchant/client.py:each",
     "the command `workbench each`": "commands/shop.py:each",
     "a field of the register, which is a file": "domain/gaps.py:here",
+    "a table of the carry-forward, which is a file": "analysis/reconcile/carry_forward.py:told",
     "not renamed yet": (
-        "analysis/break_codes.py:told analysis/reconcile/__init__.py:met "
-        "analysis/reconcile/__init__.py:told analysis/reconcile/breaks.py:alone "
+        "analysis/break_codes.py:told analysis/reconcile/breaks.py:alone "
         "analysis/reconcile/breaks.py:here analysis/reconcile/breaks.py:met analysis/reconcile/breaks.py:told "
-        "analysis/reconcile/carry_forward.py:here analysis/reconcile/carry_forward.py:told "
         "analysis/reconcile/classify.py:alone analysis/reconcile/classify.py:further "
         "analysis/reconcile/classify.py:here analysis/reconcile/classify.py:met "
-        "analysis/reconcile/classify.py:told analysis/reconcile/decisions.py:met "
-        "analysis/reconcile/decisions.py:told analysis/reconcile/inputs.py:told "
+        "analysis/reconcile/classify.py:told "
         "analysis/reconcile/matching.py:alone analysis/reconcile/matching.py:told "
-        "analysis/reconcile/proof.py:told analysis/reconcile/suggestions.py:Open "
+        "analysis/reconcile/suggestions.py:Open "
         "analysis/reconcile/suggestions.py:met analysis/reconcile/suggestions.py:told "
-        "analysis/report/captions.py:further analysis/report/outputs.py:further "
-        "analysis/report/outputs.py:told analysis/report/page.py:further analysis/report/page.py:told "
-        "analysis/report/totals.py:told analysis/simulate/__init__.py:each analysis/simulate/__init__.py:here"
     ),
 }
 """Reason → places of EMPTY_NAMES, as file:name; one that is no longer there goes."""

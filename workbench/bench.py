@@ -335,9 +335,9 @@ class Workbench(Session):
         Returns the posted entries in the shape of `ledger.entries`. Raises LedgerRefused: the break proposes no entry.
         Raises StateConflict: the break was settled before.
         """
-        from workbench.analysis.tables import settle
+        from workbench.analysis.tables import settle_break
 
-        return settle(self.control, item)
+        return settle_break(self.control, item)
 
     @extras_named()
     def simulate(  # noqa: PLR0913  each sets another thing about the month

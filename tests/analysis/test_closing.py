@@ -336,3 +336,49 @@ def test_a_line_that_people_matched_is_known_when_another_file_tells_it_again(tm
 def rates(done: Result) -> str:
     """The share of the rows that matched, as the table of accounts shows it."""
     return next(line for line in done.output.splitlines() if " %  " in line).partition(" %")[0].split()[-1] + " %"
+
+
+ODD = [on(29, "odd", 9, problem="unreadable"), on(29, None, 4), on(30, "unpriced", None)]
+
+
+def test_a_line_that_cannot_be_used_counts_once_when_the_next_file_tells_it_again():
+    ours, told = [on(1, "A", 50), on(58, "E2", 1)], [on(1, "A", 50), *ODD, on(58, "E2", 1)]
+    first = month(ours[:1], told[:-1])
+    later = month(ours, [*ODD, on(58, "E2", 1)], carry_forward=first.carry_forward, skip_settled=True)
+    ledger, statement = tables(
+        ours, [{**row, "statement": name, "line": line} for name, rows in (("1.csv", told[:-1]), ("2.csv", told[1:]))
+               for line, row in enumerate(rows, 2)],
+    )  # fmt: skip
+    for result in (later, reconcile(ledger, statement)):
+        assert result.breaks["code"].tolist() == ["invalid_row"] * len(ODD)
+        assert set(result.breaks["id"]) == set(first.breaks["id"])
+        assert result.told_again == len(ODD)
+        assert result.proof["holds"].all()
+    twice = month(ours, [*ODD, *ODD, on(58, "E2", 1)], carry_forward=first.carry_forward)
+    assert len(twice.breaks) == 2 * len(ODD), "a file that has them twice means two of each"
+
+
+def test_a_line_that_cannot_be_used_is_known_when_people_matched_it():
+    ours, told = [on(1, "A", 50), on(2, "L", 9)], [on(1, "A", 50), *ODD]
+    found = month(ours, told).breaks.set_index("key")["id"]
+    first = month(ours, told, (found["L"], "match", found["odd"]))
+    later = partial(month, [*ours, on(58, "E2", 1)], [*ODD, on(58, "E2", 1)], carry_forward=first.carry_forward)
+    with pytest.raises(ReconcileRefused, match=r"s\.csv, 1 line from line 2"):
+        later()
+    second = later(skip_settled=True)
+    assert set(second.breaks["id"]) == set(first.breaks["id"])
+    assert second.told_again == len(ODD)
+    assert second.proof["holds"].all()
+
+
+def test_whoever_decided_what_closes_in_a_later_period_is_named_at_its_end():
+    ours, told = [on(1, "A", 50), on(30, "E1", 1)], [on(1, "A", 50), on(5, "R", 30), on(30, "E1", 1)]
+    (found,) = month(ours, told).breaks["id"]
+    first = month(ours, told, (found, "accept"))
+    booked = [on(45, "R", 30), on(58, "E2", 1)]
+    second = month([*ours, *booked], booked[1:], carry_forward=first.carry_forward)
+    assert second.closed["who"].tolist() == ["Ann"]
+    for result in (first, second):
+        assert result.sign_off.startswith("Decided by Ann (1 accepted); last on 2026-03-01.")
+    third = month([*ours, *booked, on(89, "E3", 1)], [on(89, "E3", 1)], carry_forward=second.carry_forward)
+    assert third.sign_off.startswith("No break has been decided.")

@@ -136,6 +136,23 @@ def test_a_line_of_an_impossible_day_stays_invalid_in_the_next_month_and_any_oth
     assert second.breaks["reason"].tolist() == first.breaks["reason"].tolist()
 
 
+@pytest.mark.parametrize("line", [FAR, OLD], ids=["after the day", "before the file"])
+@pytest.mark.parametrize("as_of", [None, date(2026, 2, 28)])
+def test_a_line_of_an_impossible_day_has_the_partner_that_is_booked_in_the_next_month(line: Row, as_of: date | None):
+    told = file_of(statement_of(line, A), period=JANUARY)
+    first = reconcile(ledger_of(A), told, as_of=TODAY)
+    assert codes(first.breaks) == [(line["key"], "invalid_row")]
+    booked, later = movement(line["key"], line["amount_minor"], day=40), movement("b", 5, day=41)
+    rows = statement_of(later, name="feb.csv", opening=100 + line["amount_minor"])
+    february = file_of(rows, name="feb.csv", sha256="1")
+    second = reconcile(ledger_of(A, booked, later), february, carry_forward=first.carry_forward, as_of=as_of)
+    at_once = reconcile(ledger_of(A, booked, later), [told, february], as_of=date(2026, 2, 28))
+    for result in (second, at_once):
+        assert codes(result.breaks) == [(line["key"], "date_mismatch")]
+        assert result.proof["holds"].all()
+    assert second.breaks["id"].tolist() == at_once.breaks["id"].tolist()
+
+
 def test_the_clock_of_a_sandbox_bounds_its_ledger(shop: Shop):
     shop.charge()
     ledger = shop.bench.ledger

@@ -1,8 +1,10 @@
 """The classification once more, in dictionaries and loops, and what the package finds held against it."""
 
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from itertools import product
+from operator import itemgetter
 from random import Random
 from typing import Any, NamedTuple
 
@@ -69,6 +71,9 @@ def classify(ledger: list[Row], statement: list[Row], *, closing: dict[str, date
     """The breaks and the matches, each a code or rule, the ledger's rows, the statement's rows, and the variance."""
     breaks, matches = [], []
     groups: dict[tuple, tuple[list, list]] = defaultdict(lambda: ([], []))
+    unusable, again = told_once(sorted(filter(invalid, statement), key=itemgetter("statement", "line")), contents)
+    matches += [("told_again", [], [row]) for row in again]
+    statement = [*(row for row in statement if not invalid(row)), *unusable]
     for side, row in [*((0, row) for row in ledger), *((1, row) for row in statement)]:
         if invalid(row):
             breaks.append(("invalid_row", *((([row], []), ([], [row]))[side]), None))
@@ -230,7 +235,16 @@ def met(sides: list[list[Row]], *alike: str) -> list[tuple[Row, Row]]:
     return pairs
 
 
-def told_once(rows: list[Row]) -> tuple[list[Row], list[Row]]:
+def line_of(row: Row) -> tuple:
+    return (row["key"], row["currency"], row["business_date"], signed(row))
+
+
+def contents(row: Row) -> tuple:
+    """What two lines have in common of which one repeats the other, if neither can be used."""
+    return (*(row[name] for name in row if name not in {"statement", "line", "phone"}), (row["phone"] or "")[-3:])
+
+
+def told_once(rows: list[Row], line_of: Callable[[Row], tuple] = line_of) -> tuple[list[Row], list[Row]]:
     """The rows, and apart from them those that another file has told already, as often as it told them."""
     once: list[Row] = []
     again: list[Row] = []
@@ -241,10 +255,6 @@ def told_once(rows: list[Row]) -> tuple[list[Row], list[Row]]:
         (again if files[row["statement"]] < elsewhere else once).append(row)
         files[row["statement"]] += 1
     return once, again
-
-
-def line_of(row: Row) -> tuple:
-    return (row["key"], row["currency"], row["business_date"], signed(row))
 
 
 def one_group(ours: list, theirs: list, breaks: list, matches: list, alone: tuple) -> None:

@@ -162,7 +162,7 @@ class TestTotals:
     def test_opposite_variances_do_not_hide_each_other_and_ages_are_in_their_order(self):
         result = reconciled(breaks=[a_break("timing", 500, rows=3), a_break("timing", -500)])
         assert totals.nets(result, "ZMW", "business_date") == {FIRST: Net(2, 500, -500)}
-        (code,) = totals.by_code(result)
+        (code,) = totals.sums_by_code(result)
         assert (code.breaks, code.rows, code.up_minor, code.down_minor) == (2, 4, 500, -500)
         result = reconciled(breaks=[a_break("timing", 1, bucket=name) for name in reversed(BUCKETS)])
         assert list(totals.nets(result, "ZMW", "bucket")) == list(BUCKETS)
@@ -316,8 +316,8 @@ class TestOverview:
         closed = {"account": MTN, "key": "7", "code": "timing", "currency": "ZMW", "variance_minor": 5, "rule": "key"}
         breaks = [a_break("timing", 5), *(a_break("missing_in_ledger", -place, **told) for place in range(9))]
         result = reconciled(breaks=breaks, closed=[closed])
-        shown = captions.text(result)
-        outline = Outline(captions.html(result))
+        shown = captions.overview_text(result)
+        outline = Outline(captions.overview_html(result))
         assert outline.open == []
         assert {tag for tag, _ in outline.tags} == {"p", "table", "caption", "thead", "tbody", "tr", "th", "td"}
         assert {name for _, named in outline.tags for name in named} == {"style", "scope"}
@@ -332,15 +332,16 @@ class TestOverview:
         assert sum("Paid by CUSTOMER <b>for</b> order 7" in line for line in lines) == 9
         assert any("matched by key" in line for line in lines)
         result.sign_off, result.suggestions = "Signed off by nobody.", [1, 2]
-        assert "Signed off by nobody." in captions.text(result)
-        assert "2 suggestions to look at" in captions.html(result)
+        assert "Signed off by nobody." in captions.overview_text(result)
+        assert "2 suggestions to look at" in captions.overview_html(result)
 
     def test_what_is_decided_says_by_whom(self):
         decided = {"verdict": "accept", "who": "Accounts"}
         breaks = [a_break("timing", 5), a_break("fee_mismatch", 5, **decided), a_break("fee_mismatch", 4)]
-        assert "1 of 2 decided by Accounts" in captions.text(reconciled(breaks=breaks))
+        assert "1 of 2 decided by Accounts" in captions.overview_text(reconciled(breaks=breaks))
         assert any(
-            line.endswith("  Decided by Accounts") for line in captions.text(reconciled(breaks=breaks[:2])).splitlines()
+            line.endswith("  Decided by Accounts")
+            for line in captions.overview_text(reconciled(breaks=breaks[:2])).splitlines()
         )
 
 

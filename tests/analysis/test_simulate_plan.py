@@ -7,8 +7,8 @@ from statistics import fmean, pstdev
 
 import pytest
 
-from workbench.analysis.simulate.month import CHARGE, DAY_MS, FAILURES, HOURLY_SHARES, Chances, Payment, Plan, Traffic
-from workbench.domain.moments import START, day_start_ms, milliseconds
+from workbench.analysis.simulate.month import CHARGE, FAILURES, HOURLY_SHARES, Chances, Plan, PlannedPayment, Traffic
+from workbench.domain.moments import DAY_MS, START, day_start_ms, milliseconds
 from workbench.domain.phones import mask_phone, msisdn_from
 from workbench.domain.scenarios import APPROVE
 
@@ -23,12 +23,12 @@ def planned(seed: str = "7", *, payments: int = MANY, days: int = DAYS, **traffi
 
 
 @pytest.fixture(scope="module")
-def month() -> list[Payment]:
+def month() -> list[PlannedPayment]:
     return list(planned())
 
 
 @pytest.mark.thorough
-def test_moments_are_in_order_and_come_by_the_shape_of_a_day_with_a_part_of_them_on_each(month: list[Payment]):
+def test_moments_are_in_order_and_come_by_the_shape_of_a_day_with_a_part_of_them_on_each(month: list[PlannedPayment]):
     assert all(first.at_ms <= second.at_ms for first, second in pairwise(month))
     assert START_MS <= month[0].at_ms <= month[-1].at_ms <= planned().end_ms
     hours = Counter((each.at_ms - START_MS) % DAY_MS // 3_600_000 for each in month)
@@ -40,7 +40,7 @@ def test_moments_are_in_order_and_come_by_the_shape_of_a_day_with_a_part_of_them
     assert all(abs(days[day] - each) < 5 * error for day in range(DAYS))
 
 
-def test_amounts_are_lognormal_whole_ngwee_within_bounds(month: list[Payment]):
+def test_amounts_are_lognormal_whole_ngwee_within_bounds(month: list[PlannedPayment]):
     amounts = [each.amount_minor for each in month]
     assert all(type(each) is int for each in amounts)
     assert fmean(amounts) == pytest.approx(Traffic.mean_minor, rel=0.03)
@@ -50,7 +50,7 @@ def test_amounts_are_lognormal_whole_ngwee_within_bounds(month: list[Payment]):
     assert (min(bound), max(bound)) == (10_000, 30_000)
 
 
-def test_fates_come_as_often_as_their_rates(month: list[Payment]):
+def test_fates_come_as_often_as_their_rates(month: list[PlannedPayment]):
     fates = Counter(each.scenario for each in month)
     for code, per_100k in FAILURES.items():
         expected = MANY * per_100k / 100_000
@@ -58,7 +58,7 @@ def test_fates_come_as_often_as_their_rates(month: list[Payment]):
     assert fates[APPROVE] / MANY == pytest.approx(0.91, abs=0.02)
 
 
-def test_customers_come_back_and_are_told_apart_by_their_masked_numbers(month: list[Payment]):
+def test_customers_come_back_and_are_told_apart_by_their_masked_numbers(month: list[PlannedPayment]):
     phones = Counter(each.phone for each in month)
     assert max(phones.values()) > 20 > min(phones.values())
     assert len({mask_phone(phone) for phone in phones}) == len(phones)
@@ -67,7 +67,7 @@ def test_customers_come_back_and_are_told_apart_by_their_masked_numbers(month: l
         assert not each.phone[6:].startswith("0"), "a test number acts by itself"
 
 
-def test_the_same_is_paid_again_within_the_minute_and_never_a_third_time(month: list[Payment]):
+def test_the_same_is_paid_again_within_the_minute_and_never_a_third_time(month: list[PlannedPayment]):
     again = [
         second.number
         for first, second in pairwise(month)
@@ -76,11 +76,11 @@ def test_the_same_is_paid_again_within_the_minute_and_never_a_third_time(month: 
     assert len(again) / MANY == pytest.approx(0.02, rel=0.2)
     for number in again:
         assert month[number].at_ms - month[number - 1].at_ms < 60_000
-        assert month[number].way == CHARGE
+        assert month[number].flow == CHARGE
         assert number + 1 not in again
 
 
-def test_refunds_are_of_what_was_paid_and_of_no_more_and_their_rate_shifts_no_other_draw(month: list[Payment]):
+def test_refunds_are_of_what_was_paid_and_of_no_more_and_their_rate_shifts_no_other_draw(month: list[PlannedPayment]):
     refunded = [each for each in month if each.refund_minor]
     assert all(each.scenario == APPROVE and 0 < each.refund_minor <= each.amount_minor for each in refunded)
     full = sum(each.refund_minor == each.amount_minor for each in refunded)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.frames import day_number, python_rows
-from workbench.analysis.shapes import COMPLETED, DIRECTIONS, MADE, STATUSES
+from workbench.analysis.shapes import COMPLETED, DIRECTIONS, MADE_UP_PREFIX, STATUSES
 from workbench.domain.masking import mask
 from workbench.domain.moments import DAY_MS
 from workbench.domain.money import decimals_of, money_text
@@ -150,7 +150,7 @@ def _fact(pairs: pa.Table, name: str, mine: str) -> Values:
     if field == "problem":
         return _problems(pairs, side)
     texts = pairs[f"{side}_{field}" if field else side].cast(pa.string())
-    return pc.if_else(pc.starts_with(texts, MADE), KEYLESS, texts).fill_null(KEYLESS)
+    return pc.if_else(pc.starts_with(texts, MADE_UP_PREFIX), KEYLESS, texts).fill_null(KEYLESS)
 
 
 _FACTS: Final = {
@@ -168,8 +168,8 @@ def _joined(*parts: str | Values) -> Values:
 
 
 def has_key(key: str | None) -> bool:
-    """True for a key that a file gave; False for None, and for a key that the reader made up (MADE)."""
-    return key is not None and not key.startswith(MADE)
+    """True for a key that a file gave; False for None, and for a key that the reader made up (MADE_UP_PREFIX)."""
+    return key is not None and not key.startswith(MADE_UP_PREFIX)
 
 
 KEYLESS: Final = "a row without a key"

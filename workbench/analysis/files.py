@@ -46,10 +46,10 @@ def _fault_of(path: Path, schema: pa.Schema) -> str | None:
         return str(wrong)
 
 
-def _missing(found: Sequence[str], schema: pa.Schema) -> str | None:
-    """A text with the missing columns and those `found`; None if no column of `schema` is missing."""
-    missing = [name for name in schema.names if name not in found]
-    listed = ", ".join(name[:_MOST_SHOWN] for name in found[:_MOST_SHOWN])
+def _missing(names: Sequence[str], schema: pa.Schema) -> str | None:
+    """Says which columns of `schema` are not in `names`, and what `names` are; None if all are there."""
+    missing = [name for name in schema.names if name not in names]
+    listed = ", ".join(name[:_MOST_SHOWN] for name in names[:_MOST_SHOWN])
     return f"it has no column {', '.join(missing)}; it has {listed}" if missing else None
 
 
@@ -91,7 +91,7 @@ def write(rows: pd.DataFrame, path: Path | str, columns: Columns, *, marked: boo
 
 
 def read(path: Path | str, columns: Columns) -> pd.DataFrame:
-    """Reads a table with these columns and types from a .parquet or .csv file.
+    """Reads a table with these columns and types from a .parquet or .csv file; leaves out other columns.
 
     Raises ValueError: another ending, or a file that is no table with these columns.
     """

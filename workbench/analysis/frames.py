@@ -25,10 +25,10 @@ ARROW: Final[Mapping[str, pa.DataType]] = {
     MOMENT: pa.timestamp("ms", "UTC"),
     DAY: pa.date32(),
 }
-"""pandas type → Arrow type. A category becomes text, since only the whole table knows all its values."""
+"""pandas type → Arrow type. A category becomes text, since a part of a table need not have all categories."""
 
 _EXACT, _FULL = ("int64", "Int64", "bool"), ("int64", "bool")
-"""_EXACT: types of columns that are read without pandas' conversions. _FULL: types of columns that hold no nulls."""
+"""_EXACT: types of columns that pandas must not convert before Arrow does. _FULL: types of columns without nulls."""
 _FEW_TEXTS = ("statement", "account", "words", "phone", "phone_hash")
 _MOST_IN_A_DICTIONARY: Final = 1 << 18
 """The most texts in a dictionary: a reader of a table in chunks gets the whole dictionary with each chunk."""
@@ -43,29 +43,32 @@ def schema_of(columns: Columns) -> pa.Schema:
     return pa.schema([pa.field(name, ARROW[kind], nullable=kind not in _FULL) for name, kind in columns.items()])
 
 
-def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pa.Table:
+def arrow_table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pa.Table:
     """Records, or none, as an Arrow table of these columns.
 
-    Moments and days may be text of ISO 8601, or whole numbers of milliseconds and of days since 1970.
+    A moment may be ISO 8601 text or a number of milliseconds since 1970; a day, text or a number of days since 1970.
     """
-    kept = list(rows)
+    records = list(rows)
     schema = schema_of(columns)
-    arrays = [_array([row[field.name] for row in kept], field.type) for field in schema]
+    arrays = [_array([row[field.name] for row in records], field.type) for field in schema]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def arranged(given: Mapping[str, pa.Array | pa.ChunkedArray], columns: Columns) -> pa.Table:
-    """Combines Arrow columns into a table with these types; moments may be integers of milliseconds, dates of days."""
+def arranged(arrays: Mapping[str, pa.Array | pa.ChunkedArray], columns: Columns) -> pa.Table:
+    """Combines `arrays` (name → column) into an Arrow table with these columns and types.
+
+    Moments may be integers of milliseconds since 1970, and days integers of days since 1970.
+    """
     schema = schema_of(columns)
-    whole = {field.name: given[field.name] for field in schema}
+    whole = {field.name: arrays[field.name] for field in schema}
     days = {name: whole[name].cast(pa.int32()) for name, kind in columns.items() if kind == DAY}
     return pa.table(whole | days).cast(schema)
 
 
 def frame(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pd.DataFrame:
     """Records, or none, as a DataFrame with exactly these columns and types."""
-    kept = list(rows)
-    return typed([table(kept, columns)], columns) if kept else _empty(tuple(columns.items())).copy()
+    records = list(rows)
+    return typed([arrow_table(records, columns)], columns) if records else _empty(tuple(columns.items())).copy()
 
 
 @lru_cache
@@ -76,12 +79,12 @@ def _empty(columns: tuple[tuple[str, str], ...]) -> pd.DataFrame:
 def typed(pages: Iterable[pa.Table], columns: Columns) -> pd.DataFrame:
     """Arrow tables with the same columns, concatenated into a DataFrame with exactly these columns and types."""
     schema = schema_of(columns)
-    left = [dict(zip(page.column_names, page.columns, strict=True)) for page in pages]
+    unread = [dict(zip(page.column_names, page.columns, strict=True)) for page in pages]
     del pages  # each column is freed when it is done
 
     def whole(field: pa.Field) -> pa.ChunkedArray:
         # In one piece: a column in pieces keeps empty pieces, and after an empty piece PySpark reads no row.
-        chunks = [chunk for page in left for chunk in page.pop(field.name).cast(field.type).chunks if len(chunk)]
+        chunks = [chunk for page in unread for chunk in page.pop(field.name).cast(field.type).chunks if len(chunk)]
         return pa.chunked_array([in_one_piece(pa.chunked_array(chunks, field.type))])
 
     return pd.DataFrame({field.name: _column(whole(field), columns[field.name]) for field in schema})
@@ -94,22 +97,22 @@ def in_one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def compact(given: pa.Table | Mapping[str, pa.Array], columns: Columns) -> pa.Table:
-    """The table in less memory: repetitive text columns become dictionaries, empty columns share one array of nulls."""
+def compact(source: pa.Table | Mapping[str, pa.Array], columns: Columns) -> pa.Table:
+    """The columns of `source` in less memory: repeated texts become dictionaries, empty columns share one array."""
     schema = schema_of(columns)
-    made: dict[str, pa.Array | pa.ChunkedArray] = {}
-    nothing = pa.nulls(len(given[schema.names[0]]), pa.string())
+    arrays: dict[str, pa.Array | pa.ChunkedArray] = {}
+    nothing = pa.nulls(len(source[schema.names[0]]), pa.string())
     for name, kind in columns.items():
-        column, wanted = in_one_piece(given[name]), schema.field(name).type
+        column, wanted = in_one_piece(source[name]), schema.field(name).type
         if column.type == wanted and (kind == "category" or name in _FEW_TEXTS):
             column = column.dictionary_encode()
         if wanted == nothing.type and column.null_count == len(column):
-            made[name] = nothing
+            arrays[name] = nothing
         elif pa.types.is_dictionary(column.type) and len(column.dictionary) <= _MOST_IN_A_DICTIONARY:
-            made[name] = column
+            arrays[name] = column
         else:
-            made[name] = column.cast(wanted)
-    return pa.table(made)
+            arrays[name] = column.cast(wanted)
+    return pa.table(arrays)
 
 
 def with_column(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) -> pa.Table:
@@ -122,7 +125,7 @@ def with_column(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) 
 def release_unused() -> None:
     """Returns to the operating system the memory that Arrow no longer uses but would keep.
 
-    Does nothing until Arrow has once held 16 MiB in this process.
+    Does nothing unless Arrow has held 16 MiB or more at some time in this process.
     """
     pool = pa.default_memory_pool()
     if (pool.max_memory() or 0) < _MUCH_BYTES:
@@ -191,10 +194,10 @@ def untyped(rows: pd.DataFrame, columns: Columns) -> pa.Table:
 
 
 def money(rows: pd.DataFrame) -> pd.DataFrame:
-    """A copy of a table for reading: every column `…_minor` becomes text in major units and loses the ending.
+    """A copy of a table for reading: every column `…_minor` becomes text in major units, and its name loses `_minor`.
 
-    15000 of ZMW is "150.00", 123450 "1,234.50"; 15000 of UGX, which has no decimals, is "15,000". Calculate with the
-    original table.
+    The column `currency` decides the number of decimals; a table without it is in ZMW. 15000 of ZMW is "150.00", 123450
+    "1,234.50"; 15000 of UGX, which has no decimals, is "15,000". Calculate with the original table.
     """
     shown = rows.copy()
     currencies = rows["currency"] if "currency" in rows else [ZMW.code] * len(rows)
@@ -208,9 +211,9 @@ def money(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _array(values: list[Any], wanted: pa.DataType) -> pa.Array:
-    given = wanted
+    parsed_as = wanted
     if any(isinstance(value, str) for value in values):
-        given = pa.string()
+        parsed_as = pa.string()
     elif pa.types.is_temporal(wanted) and any(isinstance(value, Integral) for value in values):
-        given = pa.int32() if pa.types.is_date32(wanted) else pa.int64()
-    return pa.array(values, given).cast(wanted)
+        parsed_as = pa.int32() if pa.types.is_date32(wanted) else pa.int64()
+    return pa.array(values, parsed_as).cast(wanted)

@@ -1,7 +1,8 @@
 """The phone key of a ledger: customers' numbers are compared by keyed hashes, and displayed and stored masked.
 
-Somebody could try all numbers of nine digits in a short time, so a hash without a key would hide nothing. Only its
-owner can read the key's file, which is kept outside of the carry-forward and used again each period.
+Somebody could try all numbers of nine digits in a short time, so a hash without a key would hide nothing. Only the
+owner of the key's file can read the file. It stays outside of the folders with the carry-forward, and every period's
+run needs the same file.
 """
 
 import hmac
@@ -31,25 +32,25 @@ _OTHERS: Final = 0o077
 _WINDOWS: Final = os.name == "nt"
 HASH_SEPARATOR: Final = ":"
 """Separates the key's id from the hash. Only hashes made with one key can be compared."""
-_MADE: Final[set[Path]] = set()
+_CREATED: Final[set[Path]] = set()
 """The key files that this process has created. A note reports them, since a mistyped name creates a file."""
 
 
 class PhoneKey:
-    """A secret key. `id` identifies it; `made` is the key's file if this process created it, else None."""
+    """A secret key. `id` identifies the key; `created` is the key's file, or None if this process did not create it."""
 
     def __init__(self, secret: bytes, path: Path | None = None) -> None:
         self._secret = secret
-        self.made = path if path and path.resolve() in _MADE else None
+        self.created = path if path and path.resolve() in _CREATED else None
         self.id = hmac.digest(secret, b"the id of this key", "sha256")[:4].hex()
 
     def hash_of(self, text: str) -> str | None:
-        """The key's id, a colon and the hash of an unmasked number in any format; None for any other text."""
-        found = phone_hash(text, self._secret)
-        return found and f"{self.id}{HASH_SEPARATOR}{found}"
+        """The key's id, a colon and the hash of an unmasked phone number in any format; None for any other text."""
+        digest = phone_hash(text, self._secret)
+        return digest and f"{self.id}{HASH_SEPARATOR}{digest}"
 
     def hashes_of(self, digits: pa.Array) -> pa.Array:
-        """The `hash_of` each of many Zambian mobile numbers, in order; each number is given as its last nine digits."""
+        """The hashes of many Zambian mobile numbers, as `hash_of` gives them; `digits` has each number's last nine."""
         # HMAC by its definition: both keyed states are made once, a third of the time of a call for each number.
         key = self._secret if len(self._secret) <= _SHA256_BLOCK else sha256(self._secret).digest()
         block = key.ljust(_SHA256_BLOCK, b"\0")
@@ -67,37 +68,38 @@ class PhoneKey:
 
     @property
     def of_rows(self) -> str:
-        """A secret derived from the key, for hashing a ledger's rows; nobody can test customers' numbers with it."""
+        """A secret derived from the key, for hashing a ledger's rows; it does not help to find customers' numbers."""
         return hmac.digest(self._secret, b"rows of a ledger", "sha256").hex()
 
     def __repr__(self) -> str:
         return f"<PhoneKey {self.id}>"
 
 
-def key_from(given: str | Path | bytes | None) -> PhoneKey:
-    """The key in a file, created if missing; the given bytes as a key; or, for None, a random key of this process.
+def key_from(source: str | Path | bytes | None) -> PhoneKey:
+    """The key in the file at this path, which is created if missing; these bytes as a key; or, for None, a random key.
 
-    Raises PhoneKeyRefused: the file is no key, others can use the file, or the bytes are too few.
+    The random key is the same until the process ends. Raises PhoneKeyRefused: the file is no key, others can use the
+    file, or the key has fewer than 32 bytes.
     """
-    if given is None:
+    if source is None:
         return _of_process()
-    if isinstance(given, bytes):
-        return PhoneKey(_long_enough(given, "The key"))
-    if not isinstance(given, str | Path):
-        raise PhoneKeyRefused(f"The path of a key's file is wanted, or its bytes, not a {type(given).__name__}.")
-    path = Path(given)
+    if isinstance(source, bytes):
+        return PhoneKey(_long_enough(source, "The key"))
+    if not isinstance(source, str | Path):
+        raise PhoneKeyRefused(f"The path of a key's file is wanted, or its bytes, not a {type(source).__name__}.")
+    path = Path(source)
     try:
         with suppress(FileExistsError):  # made by another run since it was looked for
             if not path.exists():
                 _make(path)
-                _MADE.add(path.resolve())
+                _CREATED.add(path.resolve())
         return PhoneKey(_long_enough(_read(path), str(path)), path)
     except OSError as error:
         raise PhoneKeyRefused(f"{path} cannot be used as a key: {error.strerror or error}.") from None
 
 
 def refuse_within(key: Path, folders: Iterable[Path]) -> None:
-    """Raises PhoneKeyRefused: the key is inside one of these folders, which hold a carry-forward."""
+    """Raises PhoneKeyRefused: the file `key` is inside one of these folders, which hold carry-forwards."""
     for folder in folders:
         if key.resolve().is_relative_to(folder.resolve()):
             raise PhoneKeyRefused(
@@ -107,12 +109,15 @@ def refuse_within(key: Path, folders: Iterable[Path]) -> None:
 
 
 def refuse_another(key: Path, hashes: Iterable[object]) -> None:
-    """Raises PhoneKeyRefused: no file is at `key`, and a new key could not be compared with the earlier `hashes`."""
+    """Raises PhoneKeyRefused: there is no file `key`, but there are `hashes` under an earlier key.
+
+    The hashes of a new key could not be compared with them. `hashes` may have nulls and texts that are no hashes.
+    """
     known = [text for text in map(str, hashes) if HASH_SEPARATOR in text]
     if known and not key.exists():
-        of = " and ".join(sorted({text.partition(HASH_SEPARATOR)[0] for text in known}))
+        ids = " and ".join(sorted({text.partition(HASH_SEPARATOR)[0] for text in known}))
         raise PhoneKeyRefused(
-            f"There is no key {key}, and {len(known):,} numbers brought forward are hashed under the key {of}.",
+            f"There is no key {key}, and {len(known):,} numbers brought forward are hashed under the key {ids}.",
             hint="Check the name. If the key is lost, a run without --carry-forward creates a new one.",
         )
 

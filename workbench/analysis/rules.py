@@ -1,6 +1,6 @@
 """The rules that users declare: how an account's rows are matched, and how the money of a break is named or decided.
 
-Layouts, rule files and arguments declare them. Patterns run on RE2 only, so that no pattern takes exponential time.
+Users declare rules in layouts, rule files and arguments. Patterns run on RE2 only: none takes exponential time.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ class MatchRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     may be apart before the pair is a `date_mismatch`: by default 1.
     nearest: match a row that fits several rows of its amount with the row of the nearest day.
 
-    Raises ValueError: the fields make no rule. The message begins with `is no rule:`; put the name before it.
+    Raises ValueError: the fields make no rule. The message begins with `is no rule:`; the caller puts a name before it.
 
     >>> MatchRule(on=("amount",), days=3).name
     'amount within 3 days'
@@ -90,10 +90,10 @@ class MatchRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
     def __str__(self) -> str:
         """The rule as TOML."""
-        given = {name: value for name, value in msgspec.to_builtins(self).items() if name != "on"}
+        options = {name: value for name, value in msgspec.to_builtins(self).items() if name != "on"}
         on = ", ".join(f'"{name}"' for name in self.on)
-        more = (f", {name} = {msgspec.json.encode(value).decode()}" for name, value in given.items())
-        return f"{{ on = [{on}]{''.join(more)} }}"
+        others = (f", {name} = {msgspec.json.encode(value).decode()}" for name, value in options.items())
+        return f"{{ on = [{on}]{''.join(others)} }}"
 
 
 MatchRules = tuple[MatchRule, ...]
@@ -102,14 +102,15 @@ WITHOUT_KEYS: Final = (BY_KEY, MatchRule(on=(AMOUNT,), days=2))
 """The rules of an account whose statement has no keys, unless others are declared."""
 
 
-def match_rules(given: object) -> MatchRules:
-    """The rules of one account, from a list. A rule by key is put first if missing; an empty list gives no rules.
+def match_rules(declared: object) -> MatchRules:
+    """The rules of one account, from the list `declared`; an empty list gives no rules.
 
-    Raises ValueError: no list of rules, or a rule by key after another rule. Its message has no subject: the caller
-    puts the name of the field before it, as in `match has a rule by key after another`.
+    If there are rules, but none by key, a rule by key is put in front.
+    Raises ValueError: no list of rules, or a rule by key after another rule. The message has no subject: the caller
+    puts the name of the field before the message, as in `match has a rule by key after another`.
     """
     try:
-        rules = msgspec.convert(given, MatchRules)
+        rules = msgspec.convert(declared, MatchRules)
     except msgspec.ValidationError as error:
         text = str(error)
         why = text.partition(" - at")[0] if text.startswith("is no rule") else f"{wrong_kind(error)}"
@@ -119,12 +120,12 @@ def match_rules(given: object) -> MatchRules:
     return rules if rules and rules[0].on == BY_KEY.on else (BY_KEY, *rules) if rules else ()
 
 
-def by_account(given: object) -> Mapping[str, MatchRules]:
-    """Account → its rules, from such a mapping (`*` stands for any text), or from one list for all accounts.
+def by_account(declared: object) -> Mapping[str, MatchRules]:
+    """Account → its rules. `declared` maps accounts (`*` stands for any text) to lists, or is a list for all accounts.
 
-    Raises ValueError: see match_rules.
+    Raises ValueError: a list cannot be used; see match_rules.
     """
-    tables = given if isinstance(given, Mapping) else {"*": given}
+    tables = declared if isinstance(declared, Mapping) else {"*": declared}
     return {str(account): match_rules(rules) for account, rules in tables.items()}
 
 
@@ -146,10 +147,11 @@ def refusal(pattern: str) -> str:
     return ""
 
 
-class Input(NamedTuple):
-    """A source of decisions or rules. `side` is `decisions` or `rules`; `rows` counts them, or the accounts of `match`.
+class InputRow(NamedTuple):
+    """A source of decisions or rules, as a row of INPUTS. `side` is `decisions` or `rules`.
 
-    `sha256` is the SHA-256 of a file's bytes, or of the argument `match` as text; None for a DataFrame.
+    `rows` is the number of decisions or rules, or of the accounts in the argument `match`. `sha256` is the SHA-256 of a
+    file's bytes, or of the argument `match` as text; None for a DataFrame.
     """
 
     side: str
@@ -164,11 +166,12 @@ class Rule:
 
     account: the account, in which `*` stands for anything.
     narrative, words: regular expressions (RE2's) that are looked for in the statement's `description` and `words`.
-    amount_minor: the least and the most that the break moves the balances apart, in minor units, without its sign.
+    amount_minor: the least and the most of the break's variance, in minor units, without its sign.
     direction: `in` or `out` of the account: by the statement's row, or the ledger's if the statement has none.
     code: the break's code.
-    kind: what the money is: unknown money is proposed as `fee` or `rounding`; any other kind is only named.
-    expected: the break is known to come, and counts as decided.
+    kind: what unknown money is. `fee` and `rounding` make the proposed entry one of fees or rounding; any other kind
+    labels the entry, which the journal posts against `interest` if that is the kind.
+    expected: the break counts as decided, since it was expected; its proposal stays.
     tolerated: the break counts as decided, and nothing is proposed to be booked.
     Raises ReconcileRefused: the rule has no name, condition or effect, or a value that cannot be used.
     """
@@ -209,35 +212,35 @@ class Rule:
         return EXPECTED if self.expected else TOLERATED if self.tolerated else None
 
     def fits(self, breaks: pd.DataFrame) -> pd.Series:
-        """True for each break that meets every condition of the rule."""
-        held = pd.Series(data=True, index=breaks.index)
+        """A series with the index of `breaks`: True for each break that meets every condition of the rule."""
+        is_met = pd.Series(data=True, index=breaks.index)
         if self.account:
-            held &= breaks["account"].isin([n for n in breaks["account"].unique() if fnmatchcase(n, self.account)])
+            is_met &= breaks["account"].isin([n for n in breaks["account"].unique() if fnmatchcase(n, self.account)])
         if self.code:
-            held &= breaks["code"] == self.code
+            is_met &= breaks["code"] == self.code
         if self.amount_minor:
-            held &= breaks["variance_minor"].abs().between(*self.amount_minor)
+            is_met &= breaks["variance_minor"].abs().between(*self.amount_minor)
         if self.direction:
             moved = breaks["statement_minor"].fillna(breaks["ledger_minor"]).fillna(0)
-            held &= (moved > 0 if self.direction == "in" else moved < 0).astype(bool)
+            is_met &= (moved > 0 if self.direction == "in" else moved < 0).astype(bool)
         for column, pattern in (("description", self.narrative), ("words", self.words)):
             if pattern:
-                texts = pa.array(breaks.loc[held, column].dropna().unique(), pa.string())
-                found = texts.filter(pc.match_substring_regex(texts, pattern))
-                held &= breaks[column].isin(found.to_pylist()) & (breaks["side"] != "ledger")
-        return held
+                texts = pa.array(breaks.loc[is_met, column].dropna().unique(), pa.string())
+                matching = texts.filter(pc.match_substring_regex(texts, pattern))
+                is_met &= breaks[column].isin(matching.to_pylist()) & (breaks["side"] != "ledger")
+        return is_met
 
 
 _A_RULE: Final = "Rules are a .toml file in which each begins with a line [[rule]], or stands under [match]."
 
 
-def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input, Mapping[str, MatchRules]]:
-    """The rules of a TOML file in their order, the file as an input, and the matching rules of each account.
+def rules_in(file: Path | str) -> tuple[tuple[Rule, ...], InputRow, Mapping[str, MatchRules]]:
+    """The rules of a TOML file in their order, the file as an InputRow, and the matching rules of each account.
 
     Each table `[[rule]]` has the names of `Rule` as keys; the table `[match]` declares the matching rules.
     Raises ReconcileRefused: the file cannot be read, has an unknown key, or a rule that cannot be used.
     """
-    path, content = content_of(given, "rules")
+    path, content = content_of(file, "rules")
     try:
         declared = read_toml(content)
     except ValueError as error:
@@ -253,11 +256,11 @@ def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input, Mapping[str, M
     rules = tuple(_rule(number, table, path.name) for number, table in enumerate(tables, start=1))
     if twice := [name for name, times in Counter(rule.name for rule in rules).items() if times > 1]:
         raise ReconcileRefused(f"{path.name} has several rules called {', '.join(twice)}.")
-    return rules, Input("rules", path.name, hashlib.sha256(content).hexdigest(), len(rules)), match
+    return rules, InputRow("rules", path.name, hashlib.sha256(content).hexdigest(), len(rules)), match
 
 
-def _rule(number: int, given: Mapping[str, Any], file: str) -> Rule:
-    declared, kinds = {"name": f"rule {number}", **given}, get_type_hints(Rule)
+def _rule(number: int, table: Mapping[str, Any], file: str) -> Rule:
+    declared, kinds = {"name": f"rule {number}", **table}, get_type_hints(Rule)
     if unknown := [name for name in declared if name not in kinds]:
         hint = f"A rule has {', '.join(field.name for field in fields(Rule))}."
         raise ReconcileRefused(f"Rule {number} in {file} has {', '.join(unknown)}, which no rule takes.", hint=hint)
@@ -273,30 +276,30 @@ def ruled(breaks: pd.DataFrame, rules: Sequence[Rule]) -> pd.DataFrame:
     """The breaks with the name, the verdict and the proposal of the first rule that fits each break."""
     if not rules:
         return breaks
-    made, free = breaks.copy(), pd.Series(data=True, index=breaks.index)
+    result, is_free = breaks.copy(), pd.Series(data=True, index=breaks.index)
     names: pd.Series = pd.Series(None, index=breaks.index, dtype="string")
     for rule in rules:
-        mine = free & rule.fits(breaks)
-        free &= ~mine
-        names[mine] = rule.name
+        is_hit = is_free & rule.fits(breaks)
+        is_free &= ~is_hit
+        names[is_hit] = rule.name
         if rule.verdict:
-            made.loc[mine, "verdict"] = rule.verdict
+            result.loc[is_hit, "verdict"] = rule.verdict
         if rule.tolerated:
-            made.loc[mine, "proposal"] = None
+            result.loc[is_hit, "proposal"] = None
         elif rule.kind:
-            proposed = mine & made["proposal"].notna()
+            proposed = is_hit & result["proposal"].notna()
             # An entry that the ledger has is reversed or changed, whatever its kind.
-            unknown = proposed & made["proposal"].str.contains('"unknown_', regex=False).fillna(value=False)
-            texts = [as_kind(text, rule.kind) for text in made.loc[proposed, "proposal"]]
-            made.loc[proposed, "proposal"] = pd.array(texts, "string")
+            unknown = proposed & result["proposal"].str.contains('"unknown_', regex=False).fillna(value=False)
+            texts = [as_kind(text, rule.kind) for text in result.loc[proposed, "proposal"]]
+            result.loc[proposed, "proposal"] = pd.array(texts, "string")
             if rule.kind in KINDS:
-                made.loc[unknown, "settlement"] = BOOK_IT.format(rule.kind)
-    made["rule"] = names.astype("category")
-    return made
+                result.loc[unknown, "settlement"] = BOOK_IT.format(rule.kind)
+    result["rule"] = names.astype("category")
+    return result
 
 
 def unknown_kinds(breaks: pd.DataFrame, rules: Sequence[Rule]) -> Iterator[str]:
-    """Yields a note for each rule of an unknown kind that decided a break whose proposal books unknown money."""
+    """Yields a note for each rule whose kind is not in KINDS, if it fits a break whose proposal books unknown money."""
     for rule in rules if "rule" in breaks else ():
         proposed = breaks.loc[(breaks["rule"] == rule.name).fillna(value=False).astype(bool), "proposal"]
         if rule.kind and rule.kind not in KINDS and proposed.str.contains('"unknown_').any():
@@ -306,13 +309,13 @@ def unknown_kinds(breaks: pd.DataFrame, rules: Sequence[Rule]) -> Iterator[str]:
             )
 
 
-def content_of(given: object, what: str) -> tuple[Path, bytes]:
-    """The path and the bytes of a file. Raises ReconcileRefused: reading fails; the message calls the file `what`."""
-    if not isinstance(given, str | Path):
-        raise ReconcileRefused(f"Give the path of the {what}, not a {type(given).__name__}.")
-    path = Path(given)
+def content_of(file: object, noun: str) -> tuple[Path, bytes]:
+    """The path and the bytes of a file. Raises ReconcileRefused: reading fails; the message calls the file `noun`."""
+    if not isinstance(file, str | Path):
+        raise ReconcileRefused(f"Give the path of the {noun}, not a {type(file).__name__}.")
+    path = Path(file)
     try:
         return path, path.read_bytes()
     except OSError as error:
         why = f"there is no file {path}" if isinstance(error, FileNotFoundError) else error.strerror
-        raise ReconcileRefused(f"The {what} cannot be read: {why}.") from None
+        raise ReconcileRefused(f"The {noun} cannot be read: {why}.") from None

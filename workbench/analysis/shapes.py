@@ -23,9 +23,9 @@ _TYPES: Final[Mapping[str, str]] = {
 
 
 def _columns(names: str, **otherwise: str) -> Columns:
-    """Column → type for names separated by spaces.
+    """Column → pandas type, for `names` separated by spaces.
 
-    The type is that in `otherwise`, else that of the last word (_TYPES).
+    `otherwise` is column → type; the types of other columns follow from the last words of their names (_TYPES).
     """
     return {name: otherwise.get(name, _TYPES.get(name.rpartition("_")[2], "string")) for name in names.split()}
 
@@ -47,7 +47,7 @@ LEDGER_MOVEMENT: Columns = {**MOVEMENT, **_columns("entry number kind payment re
 """A ledger's movement on an account; `state` is `in_suspense` while money that came late waits for a decision."""
 
 _REPORTED: Columns = {name: {"int64": "Int64"}.get(kind, kind) for name, kind in MOVEMENT.items()}
-"""The columns MOVEMENT with types that allow an empty cell in each."""
+"""The columns MOVEMENT with types that allow empty cells in every column."""
 
 STATEMENT_ROW: Columns = {
     **_columns("statement line", line="int64"),
@@ -60,7 +60,7 @@ STATEMENT_ROW: Columns = {
 distinguishes two numbers that look the same when masked.
 """
 
-MADE: Final = "made-"
+MADE_UP_PREFIX: Final = "made-"
 """Prefix of a key that the reader makes up for a row without a key."""
 
 PAYMENTS: Columns = _columns(
@@ -100,17 +100,17 @@ DELIVERIES: Columns = _columns(
 MATCH: Columns = _columns("rule account group side statement line entry key currency signed_minor differences")
 """Matched rows of both sides; the rows of one match have the same `group`."""
 
-_SAID_BY_BOTH: Final = ("ledger_minor", "statement_minor", "ledger_amount_minor", "ledger_fee_minor",
+_SIDE_AMOUNTS: Final = ("ledger_minor", "statement_minor", "ledger_amount_minor", "ledger_fee_minor",
                         "statement_amount_minor", "statement_fee_minor")  # fmt: skip
 BREAK: Columns = _columns(
     "id statement line account key code side entry ledger_amount_minor ledger_fee_minor ledger_minor "
     "statement_amount_minor statement_fee_minor statement_minor variance_minor currency business_date age_days bucket "
     "since_date phone rows description words reason settlement proposal rule verdict partner who when why",
-    **dict.fromkeys(_SAID_BY_BOTH, "Int64"),
+    **dict.fromkeys(_SIDE_AMOUNTS, "Int64"),
 )
 """A break: one or more rows that do not agree, the reason, and the entries that would settle it (`proposal`, JSON).
 
-`ledger_minor` and `statement_minor` are signed and net: the effect on the account, fee included; `variance_minor` is
+`ledger_minor` and `statement_minor` are signed and net: the effect on the account, after the fee; `variance_minor` is
 ledger less statement. `…_amount_minor` is gross and positive, and null if several rows make up the break. `id` is a
 hash of the rows' contents. `since_date` is the closing date at which the break was first carried forward; null for a
 new break. `description` and `words` come from the statement's row, or the first of several; a break without such a row
@@ -176,7 +176,7 @@ INPUTS: Columns = _columns(
 )
 """The inputs of a reconciliation; `unreadable_rows` counts rows that cannot be used.
 
-`sha256` is of a file's bytes or a table's rows; null for a table of Spark's, and for decisions in a DataFrame.
+`sha256` is of a file's bytes or a table's rows; null for a Spark table, and for decisions in a DataFrame.
 """
 
 CARRIED: Columns = {
@@ -206,7 +206,7 @@ The next run skips ledger rows that move no money if they are dated up to `closi
 """
 
 AHEAD: Columns = _columns("account entry business_date")
-"""A ledger row after the closing date that is already matched; the next run skips it."""
+"""A ledger row dated after the closing date that a run has already matched; the next run skips the row."""
 
 TOLD: Columns = _columns("account key business_date signed_minor", signed_minor="int64")
 """A statement line that was settled without a common key or after the closing date; another file may repeat it."""

@@ -15,7 +15,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
 from workbench.analysis import shapes
-from workbench.analysis.frames import frame, table, typed
+from workbench.analysis.frames import arrow_table, frame, typed
 from workbench.analysis.shapes import Columns
 from workbench.domain.ledger import CHART, DEBIT, IN, KIND_BY_CODE, SUSPENSE, TRACKED
 from workbench.domain.moments import LUSAKA, business_date, milliseconds, milliseconds_in, moment, rfc3339
@@ -81,7 +81,7 @@ class Tables:
 
     @property
     def suspense(self) -> pd.DataFrame:
-        """Money that came late: waiting in suspense, or by now credited or returned."""
+        """Money that came after its attempt had failed: waiting in suspense, credited to the merchant, or returned."""
         return _frame(self._control.suspense()[::-1], shapes.SUSPENSE)
 
     @property
@@ -98,27 +98,28 @@ class Tables:
         return "Tables(payments, charges, refunds, payouts, suspense, events, deliveries)"
 
     def _minor_of_charges(self) -> Minor:
-        """A function from a charge's amount to minor units; the service may be set to give amounts in major units."""
+        """Returns the function that converts a charge's amount to minor units, in the unit that the service uses."""
         return _minor if self._control.in_force()["charge_amount_unit"] == "major" else lambda amount, _: int(amount)
 
 
-_MADE_OF = {"amount_minor": "amount", "refunded_minor": "amount_refunded", "created_at": "created", "since_at": "since"}
+_SOURCES = {"amount_minor": "amount", "refunded_minor": "amount_refunded", "created_at": "created", "since_at": "since"}
 """Column → the attribute of a record that gives its value; every other column is named like its attribute."""
 
 
 def _frame(
-    found: Iterable[T], columns: Columns, of: Callable[[T], Row] = lambda _: {}, *, minor: Minor = _minor
+    records: Iterable[T], columns: Columns, others_of: Callable[[T], Row] = lambda _: {}, *, minor: Minor = _minor
 ) -> pd.DataFrame:
-    """A DataFrame with one row for each record in `found`, in reverse order.
+    """A DataFrame with one row for each record, in reverse order.
 
-    `of` returns column → value for cells that are not plain attributes of the record. `minor` converts an amount and
-    its currency to minor units.
+    `others_of` returns column → value for the cells that are not plain attributes of a record. `minor` converts an
+    amount and its currency to minor units.
     """
 
     def cell(record: Any, name: str) -> object:  # noqa: ANN401  a record has what its columns name
         if name == "business_date":
             return business_date(1000 * (record.since if "since_at" in columns else record.created))
-        value = _set(getattr(record, _MADE_OF.get(name, name)))
+        value = getattr(record, _SOURCES.get(name, name))
+        value = None if isinstance(value, UnsetType) else value
         if name.endswith("_minor"):
             return minor(value, record.currency) if value else 0
         if name.endswith("_at"):
@@ -126,13 +127,13 @@ def _frame(
         return value.upper() if value and name == "currency" else value
 
     def row(record: T) -> Row:
-        made = of(record)
-        return {name: made[name] if name in made else cell(record, name) for name in columns}
+        others = others_of(record)
+        return {name: others[name] if name in others else cell(record, name) for name in columns}
 
-    rest = iter(found)
-    pages = iter(lambda: tuple(islice(rest, _PAGE)), ())
+    unread = iter(records)
+    pages = iter(lambda: tuple(islice(unread, _PAGE)), ())
     # A list begins with the newest.
-    return typed((table(map(row, page), columns) for page in pages), columns).iloc[::-1].reset_index(drop=True)
+    return typed((arrow_table(map(row, page), columns) for page in pages), columns).iloc[::-1].reset_index(drop=True)
 
 
 def _of_payment(intent: PaymentIntent) -> Row:
@@ -174,11 +175,7 @@ def _at(seconds: int | None) -> datetime | None:
     return None if seconds is None else moment(seconds * 1000)
 
 
-def _set(value: T | UnsetType) -> T | None:
-    return None if isinstance(value, UnsetType) else value
-
-
-def settle(control: SandboxControl, item: object) -> pd.DataFrame:
+def settle_break(control: SandboxControl, item: object) -> pd.DataFrame:
     """Post the entries that a break proposes; returns them in the shape of `bench.ledger.entries`.
 
     `item` is the break: a mapping, a row of `result.breaks` or a named tuple. Entries that were posted earlier are not
@@ -253,9 +250,9 @@ class Ledger:
     def trial_balance(self, *, as_of: Instant | None = None, known_at: Instant | None = None) -> pd.DataFrame:
         """The balance of each account as a debit or a credit; the totals of both columns are equal in each currency.
 
-        Only entries count that had occurred by `as_of` and were recorded by `known_at`. Both limits are inclusive. Each
-        is an aware datetime, or a business day to its end in Lusaka; either may be text, such as "2026-01-05". An entry
-        that corrects last week can have occurred last week and be recorded today.
+        Only entries count that had occurred by `as_of` and were recorded by `known_at`. Both limits are inclusive: an
+        aware datetime, or a business day, which means its end in Lusaka; or either as text, such as "2026-01-05". An
+        entry that corrects last week can have occurred last week and be recorded today.
 
         Raises ValueError: other text, or a moment without a zone. Raises TypeError: another type.
         """
@@ -278,8 +275,8 @@ class Ledger:
     def movements(self, *accounts: str) -> Iterator[pa.Table]:
         """Yields the rows of `statement_of` for these `accounts` as Arrow tables, page by page.
 
-        Without `accounts`, yields the rows of all accounts for which an operator or the bank issues a statement. The
-        running balance is per account. Raises LedgerRefused: there is no such account.
+        Without `accounts`, yields the rows of all accounts for which an operator or the bank issues a statement. Each
+        account and currency has its own running balance. Raises LedgerRefused: there is no such account.
         """
         for account in accounts:
             if not isinstance(account, str):
@@ -291,7 +288,7 @@ class Ledger:
                 gross = row["amount_minor"] if row["direction"] == IN else -row["amount_minor"]
                 balances[row["account"], row["currency"]] += gross - row["fee_minor"]
                 row["balance_minor"] = balances[row["account"], row["currency"]]
-            yield table(rows, shapes.LEDGER_MOVEMENT)
+            yield arrow_table(rows, shapes.LEDGER_MOVEMENT)
         unknown = set(accounts) - {account for account, _ in balances} - _OF_CHART
         posted = sorted({account.account for account in self._control.accounts()}) if unknown else []
         if unknown := unknown.difference(posted):
@@ -311,13 +308,13 @@ class Ledger:
 
         Raises LedgerRefused: the sums differ, or an entry was tampered with; the message names the first such entry.
         """
-        found = verified(self._control)
+        head = verified(self._control).head
         sums: Counter[str] = Counter()
         for account in self._control.accounts():
             sums[account.currency] += account.debit_minor - account.credit_minor
         if any(sums.values()):
             raise LedgerRefused(f"Debits less credits are {dict(sums)}.", sums=dict(sums))
-        return str(found.head)
+        return str(head)
 
     @property
     def head(self) -> str:
@@ -325,23 +322,23 @@ class Ledger:
         return str(self._control.verify().head)
 
     def __repr__(self) -> str:
-        found = self._control.verify()
-        return f"Ledger(entries={found.entries if found.holds else 'tampered with'})"
+        chain = self._control.verify()
+        return f"Ledger(entries={chain.entries if chain.holds else 'tampered with'})"
 
 
 def verified(control: SandboxControl) -> LedgerVerified:
-    """Verifies the hash chain; returns its length, and the hash of its last entry.
+    """Verifies the hash chain; returns the service's verdict with the number of entries and the last entry's hash.
 
     Raises LedgerRefused: an entry was tampered with; the message names the first such entry.
     """
-    found = control.verify()
-    if not found.holds:
-        raise LedgerRefused(str(found.message), entry=None if found.entry is UNSET else found.entry)
-    return found
+    verdict = control.verify()
+    if not verdict.holds:
+        raise LedgerRefused(str(verdict.message), entry=None if verdict.entry is UNSET else verdict.entry)
+    return verdict
 
 
 def _whole(pages: Iterable[Iterable[msgspec.Struct]], columns: Columns) -> pd.DataFrame:
-    return typed((table(map(asdict, page), columns) for page in pages), columns)
+    return typed((arrow_table(map(asdict, page), columns) for page in pages), columns)
 
 
 def _moment(bound: Instant) -> str:

@@ -301,7 +301,7 @@ def reconcile(  # noqa: PLR0913  one argument per option
     ledger_place, statements = _sides(inputs, ledger_named)
     ledger_file = () if is_address(ledger_place) else (Path(ledger_place),)
     phone_key, others = options["phone_key"], [options[name] for name in ("decisions", "rules", "phone_key")]
-    outputs.check(outs, [*ledger_file, *statements, *filter(None, others)], journal)
+    outputs.check_paths(outs, [*ledger_file, *statements, *filter(None, others)], journal)
     if carry_from and carry_to and carry_from.resolve() == carry_to.resolve():
         message = f"--carry-to {carry_to} would overwrite the period before: give each period its own folder."
         raise click.UsageError(message)
@@ -337,7 +337,7 @@ def reconcile(  # noqa: PLR0913  one argument per option
         written = list[Path]()
         for out in outs:
             status.update(visible(f"Writing {out.name}"))
-            written += outputs.write(result, out, excel=excel, matches=with_matches)
+            written += outputs.write_results(result, out, excel=excel, matches=with_matches)
         lost = "" if carry_to is None else result.carry_forward.lost_words(carry_to)
         if carry_to is not None:
             result.carry_forward.save(carry_to)

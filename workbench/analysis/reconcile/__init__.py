@@ -33,8 +33,7 @@ from workbench.analysis.reconcile.inputs import ANY_DAY, LEDGER, ROW, SIDES, STA
 from workbench.analysis.reconcile.proof import Run
 from workbench.analysis.reconcile.suggestions import suggestions_of
 from workbench.analysis.report import captions
-from workbench.analysis.report.totals import Reconciled
-from workbench.analysis.report.totals import by_account as sums_by_account
+from workbench.analysis.report.totals import Reconciled, sums_by_account
 from workbench.analysis.rules import (
     AMOUNT,
     BY_KEY,
@@ -69,12 +68,12 @@ class Reconciliation(Reconciled):
     @cached_property
     def carry_forward(self) -> CarryForward:
         """The open rows and the closing days that the next run starts from; computed on first use."""
-        made, told = self._carry_forward(), self.signatures._asdict()
+        carried, signatures = self._carry_forward(), self.signatures._asdict()
         if not any(self.signatures):
-            return made
-        signed = frame([{"account": account, **told} for account in self.proof["account"]], SIGNED)
-        others = made.signed[~made.signed["account"].isin(self.proof["account"])]
-        return replace(made, signed=pd.concat([signed, others], ignore_index=True).astype(dict(SIGNED)))
+            return carried
+        signed = frame([{"account": account, **signatures} for account in self.proof["account"]], SIGNED)
+        others = carried.signed[~carried.signed["account"].isin(self.proof["account"])]
+        return replace(carried, signed=pd.concat([signed, others], ignore_index=True).astype(dict(SIGNED)))
 
     @property
     def headline(self) -> str:
@@ -100,20 +99,19 @@ class Reconciliation(Reconciled):
     def decided(self) -> pd.DataFrame:
         """The id, variance_minor, verdict, who and rule of each break that a person or a rule has decided.
 
-        These are open breaks with a decision, and breaks that a decision closed.
+        These are open breaks, and breaks that closed in this period, by the decision or because it was booked since.
         """
-        names, applied = ["id", "variance_minor", "verdict", "who", "rule"], self.decisions["state"] == deciding.APPLIED
-        closed = self.closed[self.closed["id"].isin(self.decisions.loc[applied, "break"]) | self.closed["rule"].isna()]
-        open_ = self.breaks[self.breaks["verdict"].notna()]
-        return pd.concat([part[names].astype({"rule": "string"}) for part in (open_, closed)], ignore_index=True)
+        names = ["id", "variance_minor", "verdict", "who", "rule"]
+        decided = (part[part["verdict"].notna()] for part in (self.breaks, self.closed))
+        return pd.concat([part[names].astype({"rule": "string"}) for part in decided], ignore_index=True)
 
     def sign(self, *, prepared_by: str = "", reviewed_by: str = "", on: date | None = None) -> "Reconciliation":
         """Returns the result signed by the preparer, the reviewer or both, on the day `on` (default: today).
 
         Raises ReconcileRefused: preparer and reviewer are the same person.
         """
-        made = self.signatures.signed(prepared_by, reviewed_by, on or datetime.now(LUSAKA).date())
-        return replace(self, signatures=made)
+        signatures = self.signatures.signed(prepared_by, reviewed_by, on or datetime.now(LUSAKA).date())
+        return replace(self, signatures=signatures)
 
     def decide(self, path: Path | str = "decisions.csv", *, who: str = "") -> deciding.DecisionTable:
         """A table for deciding the open breaks in JupyterLab; in a script, call its `decide(id, verdict, why=…)`.
@@ -125,10 +123,10 @@ class Reconciliation(Reconciled):
 
     @property
     def rates(self) -> pd.DataFrame:
-        """For each account, the matched shares of this period's rows and of their net value, from 0 to 1."""
+        """The share of each account's rows of this period that match, `by_count` and `by_value` (net), from 0 to 1."""
         counts = ["matched", "rows", "agreed", "value"]
-        made = [(line.account, *line.of_period, *line.value_of_period) for line in sums_by_account(self)]
-        sums = pd.DataFrame(made, columns=["account", *counts]).groupby("account", as_index=False).sum()
+        records = [(line.account, *line.of_period, *line.value_of_period) for line in sums_by_account(self)]
+        sums = pd.DataFrame(records, columns=["account", *counts]).groupby("account", as_index=False).sum()
         parts = {"by_count": ("matched", "rows"), "by_value": ("agreed", "value")}
         shares = {name: (sums[part] / sums[whole]).fillna(1.0) for name, (part, whole) in parts.items()}
         return sums[["account"]].assign(**shares)
@@ -168,10 +166,10 @@ class Reconciliation(Reconciled):
         write_page(self, path)
 
     def __repr__(self) -> str:
-        return captions.text(self)
+        return captions.overview_text(self)
 
     def _repr_html_(self) -> str:
-        return captions.html(self)
+        return captions.overview_html(self)
 
 
 def reconcile(  # noqa: PLR0913  each has a default, and is given by name
@@ -207,7 +205,8 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     as_of: the day of the reconciliation; for `bench.ledger` the default is the day of the sandbox's clock. A row of a
     later day does not move the closing date. A row without a partner is invalid if it is dated later, or outside of
     the period that its file states; without `as_of`, also if it is the one line of a file that is over a year later
-    than all others, as a mistyped year is. A later run uses a row that was dated after `as_of`, once its day has come.
+    than all others, as a mistyped year is. In a later run, it is valid once it has a partner; one that was dated after
+    `as_of`, also once its day has come.
     engine: `duckdb` (the default, but for Spark's tables) or `spark`.
     decisions: people's decisions about breaks: `decisions.csv`, a file or a frame of breaks with verdicts, or a frame
     (columns DECIDED). Decisions that were carried forward count too. Decisions change no figure.
@@ -251,10 +250,10 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
         carried = not brought.is_first
         overlaps = carried or len(run.books) > len(run.accounts)
         run.classified = classify(runs_on, run.rows, bad, run.allowed, carried=carried, overlaps=overlaps)
-        found = breaks_of(run)
-        repeated = f"(select * from {run.classified.special} where told_again)"
-        run.again = proof.totals(runs_on, repeated, ("rows", "value", "signed")) if overlaps else []
-        return _result(run, found)
+        broken = breaks_of(run)
+        lines = f"(select * from {run.classified.special} where told_again)"
+        run.repeated = proof.totals(runs_on, lines, ("rows", "value", "signed")) if overlaps else []
+        return _result(run, broken)
     except BaseException as problem:
         runs_on.close()
         if isinstance(problem, runs_on.failures):
@@ -301,7 +300,7 @@ def _read(run: Run, tolerance: Tolerance, *, skips_settled: bool) -> None:
     run.ledger = carrying.ledger_read(engine, run.everything, run.carried, run.key)
     if not run.carried.is_first:
         theirs = engine.keep(both(theirs, carrying.rows_open(engine, run.carried, STATEMENT)))
-        run.rows = {LEDGER: run.ledger.again, STATEMENT: theirs}
+        run.rows = {LEDGER: run.ledger.unsettled, STATEMENT: theirs}
         run.totals = {side: proof.totals(engine, run.rows[side]) for side in SIDES}
         run.rows[STATEMENT] = _marked_settled(run, theirs, skips_settled=skips_settled)
     run.closing = {account: proof.last_day(run, account) for account in run.accounts}
@@ -315,65 +314,66 @@ def _rules(run: Run) -> dict[str, MatchRules]:
     rules, waiting = {}, run.brought.rows[run.brought.rows["side"] == STATEMENT]
     for account in run.accounts:
         in_layouts = {file.match for file in run.inputs.reported.values() if file.account == account and file.match}
-        given = rules_of(account, run.decided.match)
-        if len(in_layouts) > 1 and not given:
+        declared = rules_of(account, run.decided.match)
+        if len(in_layouts) > 1 and not declared:
             text = f"The layouts of {account} declare different rules to match by."
             raise ReconcileRefused(text, hint="Give one list for the account, under [match] in the rules file.")
         lines = proof.of_account(run.totals[STATEMENT], account)
         carried = waiting.loc[waiting["account"] == account, "key"].dropna()
         has_keys = any(line["keyed"] for line in lines) or any(map(has_key, carried))
         is_keyless = any(line["good"] for line in lines) and not has_keys
-        rules[account] = given or next(iter(in_layouts), WITHOUT_KEYS if is_keyless else (BY_KEY,))
+        rules[account] = declared or next(iter(in_layouts), WITHOUT_KEYS if is_keyless else (BY_KEY,))
     return rules
 
 
 def _marked_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
-    """All rows of the statements; `was` is `matched` in each line that an earlier run settled, which this run skips.
+    """The rows `theirs`, with `was` set to `matched` in each line that an earlier run settled: such lines do not count.
 
     A settled line agrees with a ledger row that is closed, or the carry-forward lists it (columns TOLD). Raises
     ReconcileRefused: there are settled lines, and `skips_settled` is false.
     """
-    engine, ends, told = run.engine, run.carried.ends, run.carried.told
-    last = told.groupby("account")["business_date"].max().map(day_number).to_dict()
+    engine, ends, settled = run.engine, run.carried.ends, run.carried.told
+    last = settled.groupby("account")["business_date"].max().map(day_number).to_dict()
     until = dated(engine, {name: max(day, last.get(name, day)) for name, day in ends.items()})
-    again = engine.keep(conform(theirs, ROW, f"was is null and not bad and ({until})"))
-    if not len(engine.table(f"(select side from {again} limit 1)", {"side": "string"})):
+    new = engine.keep(conform(theirs, ROW, f"was is null and ({until})"))
+    if not len(engine.table(f"(select side from {new} limit 1)", {"side": "string"})):
         return theirs
-    sides = {LEDGER: conform(run.ledger.closed, ROW, "not bad"), STATEMENT: conform(again, ROW, dated(engine, ends))}
-    found = classify(engine, sides, dict.fromkeys(SIDES, 0), run.allowed, carried=False, overlaps=True)
-    lines = found.settled_lines()
-    if len(told):
-        before = carrying.settled_before(engine, again, told)
+    theirs_good = conform(new, ROW, f"not bad and ({dated(engine, ends)})")
+    sides = {LEDGER: conform(run.ledger.closed, ROW, "not bad"), STATEMENT: theirs_good}
+    classified = classify(engine, sides, dict.fromkeys(SIDES, 0), run.allowed, carried=False, overlaps=True)
+    lines = classified.settled_lines()
+    if len(settled):
+        before = carrying.settled_before(engine, new, settled)
         lines = both(lines, f"(select {listed(LINE)}, 1 as lines from {before})")
     lines = engine.keep(f"(select {listed(LINE)}, max(lines) as lines from {lines} group by {listed(LINE)})")
     if not skips_settled:
         carrying.refuse_settled(engine, lines)
     marked = f"(select x.*, y.lines from {theirs} x left join {lines} y on {same(LINE)})"
-    was = f"case when was is null and lines is not null then '{MATCHED}' else was end"
-    return engine.keep(conform(marked, ROW, was=was))
+    code = f"case when was is null and lines is not null then '{MATCHED}' else was end"
+    return engine.keep(conform(marked, ROW, was=code))
 
 
-def _result(run: Run, found: Broken) -> Reconciliation:
+def _result(run: Run, broken: Broken) -> Reconciliation:
     """Builds the frames of the result: applies the decisions to the breaks, proves the balances, carries forward."""
-    explained = summed(pa.array(found.breaks["account"]), pa.array(found.breaks["variance_minor"]))
-    lines = [proof.proof_line(name, run, explained[name], found.tolerated[name]) for name in run.accounts]
+    explained = summed(pa.array(broken.breaks["account"]), pa.array(broken.breaks["variance_minor"]))
+    lines = [proof.proof_line(name, run, explained[name], broken.tolerated[name]) for name in run.accounts]
     books = run.inputs.ledger.read_from
     names = books.account_names if books else {}
     # A decision table that a person filled in has the names of accounts that people are shown.
     accounts = {name: account for account, name in names.items()}
-    told = [{**row, "account": accounts.get(row["account"] or "", row["account"])} for row in run.decided.decisions]
-    shown = ruled(found.breaks, run.decided.rules)
-    shown, decisions = deciding.applied(shown, told, run.brought.decisions, run.accounts)
-    met = carrying.met_since(run.carried.rows, found.rows)
+    current = [{**row, "account": accounts.get(row["account"] or "", row["account"])} for row in run.decided.decisions]
+    shown = ruled(broken.breaks, run.decided.rules)
+    shown, decisions = deciding.applied(shown, current, run.brought.decisions, run.accounts)
+    now_matched = carrying.matched_since(run.carried.rows, broken.rows)
     groups = deciding.groups_closed(shown)
     done = groups.notna()
-    rows = found.rows.append_column("group", pa.array(groups, pa.string()).take(found.rows["place"]))
+    rows = broken.rows.append_column("group", pa.array(groups, pa.string()).take(broken.rows["place"]))
     gone, rows = rows.filter(pc.is_valid(rows["group"])), rows.filter(pc.is_null(rows["group"]))
     opened, proven = shown[~done].reset_index(drop=True), frame(lines, PROOF)
     kept = deciding.carried_on(decisions, shown.loc[done, "id"], run.brought.decisions)
-    by_rule = Counter(sorted(rule for _, rule in found.matched.elements() if rule != KEY))
+    by_rule = Counter(sorted(rule for _, rule in broken.matched.elements() if rule != KEY))
     later = run.classified.settled_later(run.engine, run.ends_before(STATEMENT))
-    settled = carrying.lines_settled(run.carried, found.settled, gone, later)
+    settled = carrying.lines_settled(run.carried, broken.settled, gone, later)
     waiting = carrying.carried_rows(rows, run.closing)
     carried = cache(partial(_carried, run, rows, lines, kept, settled, waiting))
     # What `read_ledger` read stays as it is. Any other ledger may change, or end with its session.
@@ -393,20 +393,20 @@ def _result(run: Run, found: Broken) -> Reconciliation:
         proof=proven,
         _carry_forward=carried,
         carry_note=carrying.unkeyed_words(waiting[1]),
-        closed=deciding.closed_breaks(shown[done], met, decisions, found.settled),
-        aside=proof.aside_of(met, rows, gone),
-        told_again=sum(line["rows"] for line in run.again),
+        closed=deciding.closed_breaks(shown[done], now_matched, decisions, broken.settled),
+        aside=proof.aside_of(now_matched, rows, gone),
+        told_again=sum(line["rows"] for line in run.repeated),
         notes=(
-            *_notes(run, found, lines),
+            *_notes(run, broken, lines),
             *unknown_kinds(shown, run.decided.rules),
-            *deciding.replaced_words(shown, told, run.brought.decisions),
+            *deciding.replaced_words(shown, current, run.brought.decisions),
         ),
         matched_by=dict(by_rule),
         account_names=names,
         rows_read={side: sum(line["rows"] for line in run.totals[side]) for side in SIDES},
         engine=run.engine.name,
         _summary=partial(proof.summary_of, run, rows),
-        _matches=partial(proof.matches_of, run, found.settled, gone),
+        _matches=partial(proof.matches_of, run, broken.settled, gone),
         _suggestions=partial(suggestions_of, opened, proven),
         _inputs=partial(_inputs, run),
         _close=close,
@@ -414,13 +414,13 @@ def _result(run: Run, found: Broken) -> Reconciliation:
 
 
 def _carried(
-    run: Run, rows: pa.Table, lines: Sequence[Mapping[str, Any]], decisions: pd.DataFrame, told: pd.DataFrame,
+    run: Run, rows: pa.Table, lines: Sequence[Mapping[str, Any]], decisions: pd.DataFrame, settled: pd.DataFrame,
     opened: tuple[pd.DataFrame, int],
 ) -> CarryForward:  # fmt: skip
-    """The carry-forward; `told` has the settled statement lines (columns TOLD).
+    """The carry-forward; `rows` are the rows of open breaks, `lines` those of the proof.
 
-    `opened` has the open rows (columns CARRIED), and the number of those whose customer's number the next run cannot
-    compare.
+    `settled` has the settled statement lines (columns TOLD). `opened` has the open rows (columns CARRIED), and the
+    number of those whose customer's number the next run cannot compare.
     """
     kept, unkeyed = opened
     closed = [
@@ -437,10 +437,10 @@ def _carried(
     if run.ends_before(LEDGER) or not run.brought.ahead.empty:
         ahead = carrying.rows_ahead(run.engine, run.everything, rows, run.closing)
     known = carrying.rows_read(run.engine, run.ledger, ahead, kept, run.closing)
-    made = CarryForward(kept, frame(closed, CLOSED), ahead, decisions, known, told, unkeyed=unkeyed)
+    carried = CarryForward(kept, frame(closed, CLOSED), ahead, decisions, known, settled, unkeyed=unkeyed)
     # Accounts that are not reconciled this time keep their carry-forward.
     others = [name for name in run.brought.closed["account"] if name not in run.closing]
-    return made.and_of(run.brought.of(others)) if others else made
+    return carried.and_of(run.brought.of(others)) if others else carried
 
 
 def _inputs(run: Run) -> pd.DataFrame:
@@ -472,17 +472,17 @@ def _inputs(run: Run) -> pd.DataFrame:
 
 
 _FAR = 31
-"""The least gap before a file's last day, in days, of which a note warns, if it also exceeds the span of other days."""
+"""A note warns if a file's last day is more days than this after all others, and after more days than these span."""
 
 
-def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yields the notes of the result: on matches without a key, days, balances, late rows, and customers' numbers.
+def _notes(run: Run, broken: Broken, lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yields the notes of the result: on matches without a key, dates, balances, rows booked late, customers' numbers.
 
     `lines` are the rows of the proof.
     """
     books, closing, files = run.inputs.ledger.read_from, run.closing, run.inputs.reported.values()
     names = books.account_names if books else {}
-    yield from _matched(run.rules, found.matched, names)
+    yield from _matched(run.rules, broken.matched, names)
     ruled_for = dict.fromkeys([*run.decided.match, *(rule.account for rule in run.decided.rules if rule.account)])
     if idle := [name for name in ruled_for if not any(fnmatchcase(account, name) for account in run.accounts)]:
         yield f"No account here is named {' or '.join(idle)}, as a rule says; there are {', '.join(run.accounts)}."
@@ -490,8 +490,8 @@ def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Itera
         yield from _far(file, closing.get(file.account))
     yield from (f"{file.name}: {remark}" for file in files for remark in file.remarks)
     if books and run.brought.is_first:
-        told = books.table["account"].filter(books.table["balance_minor"].is_valid()).unique().to_pylist()
-        if silent := sorted(names.get(account, account) for account in {*closing}.difference(told)):
+        with_balance = books.table["account"].filter(books.table["balance_minor"].is_valid()).unique().to_pylist()
+        if silent := sorted(names.get(account, account) for account in {*closing}.difference(with_balance)):
             yield (
                 f"{books.name} has no balance for {' and '.join(silent)}: the statement's opening balance is used, so "
                 "the proof covers only the movements. To compare the openings, add a column balance or balance_minor."
@@ -507,14 +507,14 @@ def _notes(run: Run, found: Broken, lines: Sequence[Mapping[str, Any]]) -> Itera
         many = captions.counted(len(rows), "row of the ledger is", "rows of the ledger are")
         close, first = run.brought.closed_of(account)["closing_date"], carrying.rows_named(rows)
         yield f"{names.get(account, account)}: {many} booked after the close of {close}, and read now: {first}."
-    if run.key.made:
-        yield f"{run.key.made} did not exist; it is a new key for customers' numbers. Give it in every later run."
+    if run.key.created:
+        yield f"{run.key.created} did not exist; it is a new key for customers' numbers. Give it in every later run."
     hashes: list[str] = run.brought.rows["phone_hash"].dropna().tolist()
     if other := sum(bool(hashed) and not hashed.startswith(run.key.id + HASH_SEPARATOR) for hashed in hashes):
         text = f"The customers' numbers of {captions.counted(other, 'row')} brought forward cannot be compared"
         yield f"{text}: another key was used then. {carrying.GIVE_THE_KEY}"
-    elif found.unsure:
-        text = f"{captions.counted(found.unsure, 'open row')} may match by the customer's number"
+    elif broken.unsure:
+        text = f"{captions.counted(broken.unsure, 'open row')} may match by the customer's number"
         yield f"{text}, but the numbers cannot be compared. {carrying.GIVE_THE_KEY}"
 
 
@@ -527,7 +527,7 @@ def _matched(
     statement has no keys, and for which no rules are declared, has a note even without such pairs.
     """
     for account, declared in rules.items():
-        told = [
+        pairs = [
             f"{many:,} by {rule.name}{' alone' if rule.on == (AMOUNT,) else ''}"
             for rule in declared[1:] if (many := matched[account, rule.name])
         ]  # fmt: skip
@@ -539,8 +539,8 @@ def _matched(
                 f"The statement of {called} has no keys, so its rows are matched by {declared[-1].name} alone: "
                 f"{captions.counted(many, 'pair')}. Another rule is declared with match, in its layout."
             )
-        elif told:
-            yield f"Pairs of {called} that were matched without a common key: {', '.join(told)}."
+        elif pairs:
+            yield f"Pairs of {called} that were matched without a common key: {', '.join(pairs)}."
 
 
 def _far(file: Statement, closing: int | None) -> Iterator[str]:
@@ -548,10 +548,10 @@ def _far(file: Statement, closing: int | None) -> Iterator[str]:
 
     `closing` is the account's closing day, counted from 1970; None if the account has none.
     """
-    before, told = proof.before_gap(file, _FAR), file.days
-    if before is not None and closing == (last := max(told)):
+    before, days = proof.before_gap(file, _FAR), file.days
+    if before is not None and closing == (last := max(days)):
         yield (
-            f"{file.account} closes on {day_of(last)} because of {told[last]:,} of {sum(told.values()):,} rows of "
+            f"{file.account} closes on {day_of(last)} because of {days[last]:,} of {sum(days.values()):,} rows of "
             f"{file.name}; the day before that is {day_of(before)}. Check the year; with --as-of {day_of(before)} "
             "(as_of) these rows close nothing."
         )

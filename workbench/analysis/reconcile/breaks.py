@@ -40,7 +40,18 @@ from workbench.analysis.reconcile.engines import (
     shaped,
     texts_of,
 )
-from workbench.analysis.reconcile.inputs import ANY_DAY, GROUP, LEDGER, OF_SIDE, OWN, PREFIX, ROW, SHARED, STATEMENT
+from workbench.analysis.reconcile.inputs import (
+    ANY_DAY,
+    GROUP,
+    LEDGER,
+    MISDATED,
+    OF_SIDE,
+    OWN,
+    PREFIX,
+    ROW,
+    SHARED,
+    STATEMENT,
+)
 from workbench.analysis.reconcile.matching import PARTNERS_BY, Pairs, Partners, match_without_keys
 from workbench.analysis.reconcile.proof import Run, limit_of, period_of
 from workbench.analysis.rules import Rule
@@ -223,7 +234,7 @@ def _misdated(run: Run, waiting: pa.Table, prefix: str) -> pa.Array:
 
     A statement row may lie outside of its statement's period by as many days as a pair's dates may differ. A statement
     with rows that were carried forward has no first day, since these rows may be older. Every other row may have any
-    date up to `as_of`.
+    date up to `as_of`. What an earlier run said of the date of a carried row stays.
     """
     # Old lines may still be open under the name of an earlier statement.
     known, periods = set(run.brought.rows["statement"]), {}
@@ -242,8 +253,12 @@ def _misdated(run: Run, waiting: pa.Table, prefix: str) -> pa.Array:
         (pc.greater(days, run.as_of), f"after {day_of(min(run.as_of, codes.DAYS[1]))}, {TOO_LATE}"),
     ):
         where = pc.if_else(applies, words, where)
-    dated = mapped(pc.if_else(pc.is_valid(where), days, None), lambda day: f"it is dated {day_of(day)}")
-    return pc.binary_join_element_wise(dated, where, ", ")
+    dated = mapped(pc.if_else(pc.is_valid(where), days, None), lambda day: f"{MISDATED}{day_of(day)}")
+    problems = pc.binary_join_element_wise(dated, where, ", ")
+    if prefix != PREFIX[STATEMENT] or run.carried.rows.empty:
+        return problems
+    kept = untyped(run.carried.rows, CARRIED)
+    return pc.coalesce(kept["problem"].take(pc.index_in(_identity(_lines_of(waiting)), _identity(kept))), problems)
 
 
 def _with_reversed(run: Run, waiting: pa.Table) -> pa.Table:
@@ -555,7 +570,9 @@ def _without_late_bookings(pairs: pa.Table, settled: pa.Table, carried: CarryFor
     is_late = pc.fill_null(is_late, fill_value=False)
     if carried.rows.empty or not pc.any(is_late).as_py():
         return pairs, settled
-    kept = _identity(untyped(carried.rows, CARRIED))
+    kept = untyped(carried.rows, CARRIED)
+    # A line of an impossible day keeps that break.
+    kept = _identity(kept.filter(pc.invert(pc.starts_with(kept["problem"].fill_null(""), MISDATED))))
     entries = pc.binary_join_element_wise(pairs["account"], pairs["l_entry"].fill_null(""), UNIT)
     was_told, was_booked = (pc.is_in(part, kept) for part in (_identity(_lines_of(pairs)), entries))
     is_late = pc.and_(is_late, pc.and_not(was_told, was_booked))
@@ -651,7 +668,10 @@ def _texts_in_inputs(run: Run, rows: pa.Table, side: str) -> pa.Table:
 def _identity(rows: pa.Table) -> pa.ChunkedArray:
     """A text for each row by which the next run recognises it among the open rows.
 
-    For a statement line, the text includes date and amount, since the files of two months may have one name.
+    For a statement line, the text includes date and amount, since the files of two months may have one name. A problem
+    counts unless it is one of the date, which a row loses that has a partner.
     """
+    problem = pc.if_else(pc.starts_with(rows["problem"], MISDATED), None, rows["problem"])
+    rows = with_column(rows, "problem", problem)
     lines = texts_of(rows, (*_LINE, "business_date", "amount_minor", "problem"))
     return pc.if_else(pc.equal(rows["side"], LEDGER), texts_of(rows, ("account", "entry")), lines)

@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 
 from workbench.analysis import files
 from workbench.analysis.break_codes import DUPLICATE
-from workbench.analysis.frames import arranged, day_number, frame, python_rows, typed, untyped, with_column
-from workbench.analysis.frames import table as arrow_table
+from workbench.analysis.frames import arranged, arrow_table, day_number, frame, python_rows, typed, untyped, with_column
 from workbench.analysis.phone_key import HASH_SEPARATOR, PhoneKey, key_from
 from workbench.analysis.reconcile.engines import (
     Engine,
@@ -37,7 +36,7 @@ from workbench.analysis.reconcile.inputs import (
     STATEMENT,
     STATEMENT_READ,
     dated,
-    rows_of,
+    side_rows,
 )
 from workbench.analysis.report.captions import counted
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, COMPLETED, DAY, DECISION, READ, SIGNED, TOLD, Columns
@@ -73,7 +72,10 @@ _LATER: Final = ("decisions", "read", "told", "signed")
 
 @dataclass(frozen=True, repr=False)
 class CarryForward(Tabular):
-    """The tables listed in KEPT: open rows, closed accounts, later rows that are matched, decisions, and so on.
+    """The tables of KEPT, which one run leaves for the next.
+
+    `rows` are open, `closed` has each account's last day, `ahead` the matched ledger rows after that day, `read` the
+    ledger rows read so far, `told` the settled statement lines, and `signed` the signatures.
 
     Customers' numbers are masked, also in rows of an earlier version of the program that did not mask them. Before the
     first run the tables are empty. Raises ReconcileRefused: a table lacks a column.
@@ -109,11 +111,11 @@ class CarryForward(Tabular):
         if not place.is_dir():
             raise ReconcileRefused(f"There is no folder {place} to carry forward from.", hint=_CARRY_TO)
         paths = {name: place / f"{name}{files.PARQUET}" for name in KEPT}
-        there = {name: path for name, path in paths.items() if name not in _LATER or path.exists()}
-        if lacking := [path.name for path in there.values() if not path.is_file()]:
+        expected = {name: path for name, path in paths.items() if name not in _LATER or path.exists()}
+        if lacking := [path.name for path in expected.values() if not path.is_file()]:
             raise ReconcileRefused(f"{place} is not a carry-forward: it has no {', '.join(lacking)}.", hint=_CARRY_TO)
         try:
-            tables: dict[str, Any] = {name: files.read(path, KEPT[name]) for name, path in there.items()}
+            tables: dict[str, Any] = {name: files.read(path, KEPT[name]) for name, path in expected.items()}
             return cls(**tables)
         except (OSError, ValueError) as error:
             why = (error.strerror if isinstance(error, OSError) else None) or error
@@ -126,7 +128,7 @@ class CarryForward(Tabular):
                 files.write(getattr(self, name), path, shape)
 
     def lost_words(self, folder: str | Path) -> str:
-        """A warning if `save` would overwrite a carry-forward that has more decisions, or a review that this one lacks.
+        """A warning if `save` would overwrite a carry-forward that has more decisions, or that alone is reviewed.
 
         Empty if the folder has no such carry-forward, or one of an earlier period.
         """
@@ -143,8 +145,8 @@ class CarryForward(Tabular):
         if is_later or (len(before.decisions) <= len(self.decisions) and (now or not by)):
             return ""
         reviewed = (f", reviewed by {' and '.join(names)}" if names else ", not reviewed" for names in (by, now))
-        held, made = (f"{text}{more}" for text, more in zip((many, fewer), reviewed, strict=True))
-        return f"{folder} held a period with {held}, and is overwritten by this run with {made}. {_RUN_AGAIN}"
+        replaced, new = (f"{text}{more}" for text, more in zip((many, fewer), reviewed, strict=True))
+        return f"{folder} held a period with {replaced}, and is overwritten by this run with {new}. {_RUN_AGAIN}"
 
     @property
     def is_first(self) -> bool:
@@ -197,9 +199,9 @@ class CarryForward(Tabular):
         waiting = self.rows.groupby(["account", "side"], observed=True).size().to_dict()
         rows = []
         for line in self.closed.to_dict("records"):
-            left = [f"{waiting.get((line['account'], side), 0):,}" for side in SIDES]
+            open_rows = [f"{waiting.get((line['account'], side), 0):,}" for side in SIDES]
             balance = money_text(line["statement_minor"], line["currency"])
-            rows.append((line["account"], f"{line['closing_date']}", *left, balance))
+            rows.append((line["account"], f"{line['closing_date']}", *open_rows, balance))
         caption = f"Carried forward: {counted(len(self.rows), 'open row')}. {self.note}"
         return table(caption.rstrip(". "), _COLUMNS, rows)
 
@@ -208,7 +210,10 @@ _MOVING: Columns = {
     **dict.fromkeys(("account", "entry", "key", "hash", "was"), "string"),
     **dict.fromkeys(("no", "day", "nth"), "int64"), "is_new": "bool",
 }  # fmt: skip
-"""Columns of ledger rows that move money. `is_new` is false for rows that an earlier run left open, numbered first."""
+"""Columns of ledger rows that move money; `nth` counts the rows of an account with equal hashes, see _numbered.
+
+`is_new` is false for rows that an earlier run left open.
+"""
 _READ: Columns = {name: _MOVING[name] for name in ("account", "hash", "nth", "key", "day")}
 _NAMED_ENTRY: Columns = {name: _MOVING[name] for name in ("account", "entry")}
 _BEGINS: Columns = {name: _MOVING[name] for name in ("account", "day")}
@@ -228,16 +233,16 @@ OLDER: an earlier version of the program kept no hashes. OTHER_KEY: the hashes w
 class LedgerRead:
     """Today's ledger, compared with the rows that earlier runs read.
 
-    `moving` makes a frame of the rows that move money (columns _MOVING). `again` has the rows that this run reads
-    (columns ROW), and `closed` the rows that earlier runs closed. `late` (columns READ) has rows that were booked after
-    their date was closed, and `missing` (columns READ) rows that were read earlier and are now missing or changed.
-    `unknown` is account → OLDER or OTHER_KEY, for accounts whose rows read earlier are unknown. `begins` is account →
-    the first day in today's ledger, for all other accounts; empty if no row is missing. `key_id` is the id of the key
-    that made the hashes.
+    `moving` returns a frame of the rows that move money (columns _MOVING). `unsettled` has the rows that this run
+    compares (columns ROW), and `closed` the rows that earlier runs closed. `late` (columns READ) has rows that were
+    booked after their date was closed, and `missing` (columns READ) rows that were read earlier and are now missing or
+    changed. `unknown` is account → OLDER or OTHER_KEY, for accounts in which rows read earlier cannot be recognised.
+    `begins` is account → the first day in today's ledger, for all other accounts; empty if no row is missing. `key_id`
+    is the id of the key that made the hashes.
     """
 
     moving: Callable[[], Frame]
-    again: Frame
+    unsettled: Frame
     closed: Frame
     key_id: str
     late: pd.DataFrame
@@ -267,14 +272,14 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     differ = [account for account in carried.closed["account"] if heads.get(account) != key_id]
     unknown = {account: OTHER_KEY if account in heads else OLDER for account in differ}
     is_unknown = f"account in ({', '.join(map(engine.text, differ)) or 'null'})"
-    left = engine.keep(rows_open(engine, carried, LEDGER))
-    moving, waiting = (engine.keep(_moving(engine, source, secret)) for source in (ours, left))
+    carried_open = engine.keep(rows_open(engine, carried, LEDGER))
+    moving, waiting = (engine.keep(_moving(engine, source, secret)) for source in (ours, carried_open))
     # Where books do not name their entries, a row that was booked since may have the name that an open row had.
     few = among(moving, waiting, _HASHED)
-    here, there = (
+    latest, earlier = (
         _numbered(engine, engine.keep(apart(mine, other, _SAME))) for mine, other in ((few, waiting), (waiting, few))
     )
-    renamed = f"(select x.account, x.entry, x.hash, y.entry as now from {there} x join {here} y on {same(_NTH)})"
+    renamed = f"(select x.account, x.entry, x.hash, y.entry as now from {earlier} x join {latest} y on {same(_NTH)})"
     renamed = engine.keep(renamed)
     still = conform(among(few, waiting, _SAME), _SAME), f"(select account, now, hash from {renamed})"
     opened = engine.keep(f"(select distinct {listed(_SAME)} from {both(*still)})")
@@ -285,25 +290,25 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     then = _rehashed(engine, then, ours, secret)
     known = f"(select * from {moving} where not coalesce({is_unknown}, false))"
     gone = apart(among(known, then, _NTH), opened, _SAME)
-    names = f"(select x.*, coalesce(y.now, x.entry) as named from {left} x left join {renamed} y on {same(_ENTRY)})"
-    names = conform(names, ROW, entry="named")
-    was = engine.keep(f"(select account, entry, min(was) as was from {names} group by account, entry)")
+    named = f"(select x.*, y.now from {carried_open} x left join {renamed} y on {same(_ENTRY)})"
+    open_rows = conform(named, ROW, entry="coalesce(now, entry)")
+    codes = engine.keep(f"(select account, entry, min(was) as was from {open_rows} group by account, entry)")
     # For rows that move nothing, and accounts whose rows read are unknown, the date and the number decide.
     others = f"(select * from {ours} where signed = 0 or coalesce({is_unknown}, false))"
-    before = apart(f"(select * from {others} where {_closed_before(engine, carried.closed)})", was, _ENTRY)
+    before = apart(f"(select * from {others} where {_closed_before(engine, carried.closed)})", codes, _ENTRY)
     ahead = among(others, engine.arrow(untyped(carried.ahead, AHEAD), _NAMED_ENTRY), _ENTRY)
     settled = engine.keep(both(*(f"(select {listed(_PLACE)} from {source})" for source in (gone, before, ahead))))
     new = apart(ours, settled, _PLACE)
-    new = f"(select x.*, y.was as named from {new} x left join {was} y on {same(_ENTRY)})"
+    new = f"(select x.*, y.was as named from {new} x left join {codes} y on {same(_ENTRY)})"
     new = conform(new, ROW, was="named")
     # Today's ledger has the present state of an open row; only rows that it lacks come from the carry-forward.
-    absent = apart(names, new, _ENTRY)
+    absent = apart(open_rows, new, _ENTRY)
     late = f"(select * from {apart(known, then, _NTH)} where {dated(engine, carried.ends)})"
     missing = _as_read(engine, apart(then, known, _NTH))
     begins = f"(select account, min(day) as day from {known} group by account)"
     return LedgerRead(
         moving=lambda: moving,
-        again=engine.keep(both(new, absent)),
+        unsettled=engine.keep(both(new, absent)),
         closed=among(ours, settled, _PLACE),
         key_id=key_id,
         late=typed([_as_read(engine, late)], READ),
@@ -316,32 +321,32 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
 def _moving(engine: Engine, rows: Frame, secret: str) -> Frame:
     """SQL for the ledger rows that move money, each with a hash of its identifying fields, keyed by `secret`."""
     # A row without a day is dated before every other.
-    given = {"hash": _hash(engine, secret), "day": "coalesce(day, 0)", "nth": "cast(0 as bigint)"}
-    return conform(rows, _MOVING, "signed <> 0", **given, is_new="false")
+    columns = {"hash": _hash(engine, secret), "day": "coalesce(day, 0)", "nth": "cast(0 as bigint)"}
+    return conform(rows, _MOVING, "signed <> 0", **columns, is_new="false")
 
 
 def _hash(engine: Engine, secret: str, moment: str = f'coalesce(nullif("at", {_MIDNIGHT}), {_DAY}, 0)') -> str:
-    """SQL for a row's hash. By default a day is hashed as its midnight in Lusaka is.
+    """SQL for a row's hash. With the default `moment`, a day and its midnight in Lusaka give the same hash.
 
-    In a frame, the other rows decide which of the two a cell means.
+    Of a DataFrame, `read_ledger` takes a midnight for a day or for a moment, depending on the other rows.
     """
     numbers = [f"cast({number} as string)" for number in (moment, "signed")]
     texts = ("account", "coalesce(key, '')", *numbers, "coalesce(currency, '')")
-    made = engine.SHA256.format(f"{engine.text(secret)} || {' || chr(31) || '.join(texts)}")
-    return f"substr({made}, 1, 16)"
+    digest = engine.SHA256.format(f"{engine.text(secret)} || {' || chr(31) || '.join(texts)}")
+    return f"substr({digest}, 1, 16)"
 
 
 def _rehashed(engine: Engine, read: Frame, ours: Frame, secret: str) -> Frame:
-    """SQL for the rows read earlier (columns _READ); those at a midnight of today's ledger get today's hash.
+    """SQL for the rows read earlier (columns _READ), with the hashes that today's ledger `ours` gives them.
 
-    An earlier version hashed a midnight by its moment.
+    An earlier version of the program hashed a midnight as a moment, and not as its day.
     """
     hashes = {"hash": _hash(engine, secret), "former": _hash(engine, secret, '"at"')}
-    made = conform(ours, ["account", *hashes], f'signed <> 0 and "at" = {_MIDNIGHT}', **hashes)
-    renewed = engine.keep(f"(select distinct * from {made})")
-    was = f"(select account, former as hash, hash as now from {renewed})"
-    known = f"(select x.*, y.now from {read} x join {was} y on {same(_HASHED)})"
-    return engine.keep(both(apart(read, was, _HASHED), conform(known, _READ, hash="now")))
+    midnights = conform(ours, ["account", *hashes], f'signed <> 0 and "at" = {_MIDNIGHT}', **hashes)
+    renewed = engine.keep(f"(select distinct * from {midnights})")
+    hashes_of = f"(select account, former as hash, hash as now from {renewed})"
+    known = f"(select x.*, y.now from {read} x join {hashes_of} y on {same(_HASHED)})"
+    return engine.keep(both(apart(read, hashes_of, _HASHED), conform(known, _READ, hash="now")))
 
 
 def _numbered(engine: Engine, rows: Frame) -> Frame:
@@ -363,12 +368,12 @@ def _numbered(engine: Engine, rows: Frame) -> Frame:
 
 def _as_read(engine: Engine, *rows: Frame) -> pa.Table:
     """The rows as a table with the columns READ, sorted by contents."""
-    found = pa.concat_tables([engine.table(part, _READ) for part in rows])
-    order = pc.sort_indices(found, [(name, "ascending") for name in ("hash", "nth", "account")])
-    left = dict(zip(READ, found.columns, strict=True))
-    del found
+    joined = pa.concat_tables([engine.table(part, _READ) for part in rows])
+    order = pc.sort_indices(joined, [(name, "ascending") for name in ("hash", "nth", "account")])
+    columns = dict(zip(READ, joined.columns, strict=True))
+    del joined
     # Each column is freed as it is sorted: there may be a million rows.
-    return arranged({name: left.pop(name).take(order) for name in READ}, READ)
+    return arranged({name: columns.pop(name).take(order) for name in READ}, READ)
 
 
 def rows_read(
@@ -407,12 +412,12 @@ def rows_read(
 
 def rows_named(rows: pd.DataFrame) -> str:
     """A text that names the first of these `rows` (columns READ) by key and day, for a person to look up."""
-    told = [
+    names = [
         f"{key or 'a row without a key'} of {day}"
         for key, day in python_rows(rows.sort_values(["business_date", "key"]).iloc[:_NAMED], "key", "business_date")
     ]
     more = [f"and {len(rows) - _NAMED:,} more"] if len(rows) > _NAMED else []
-    return ", ".join([*told, *more])
+    return ", ".join([*names, *more])
 
 
 def rows_ahead(engine: Engine, ledger: Frame, broken: pa.Table, closing: Mapping[str, int]) -> pd.DataFrame:
@@ -421,11 +426,11 @@ def rows_ahead(engine: Engine, ledger: Frame, broken: pa.Table, closing: Mapping
     `broken` are the rows that are part of breaks.
     """
     later = f"(select * from {ledger} where entry is not null and ({dated(engine, closing, '>')}))"
-    found = engine.table(later, {**_NAMED_ENTRY, "day": "int64"})
-    rows = arranged(dict(zip(AHEAD, found.columns, strict=True)), AHEAD)
+    entries = engine.table(later, {**_NAMED_ENTRY, "day": "int64"})
+    rows = arranged(dict(zip(AHEAD, entries.columns, strict=True)), AHEAD)
     opened = broken.filter(pc.equal(broken["side"], LEDGER))
-    left = rows.join(opened.select(["account", "entry"]), ["account", "entry"], join_type="left anti")
-    return typed([left.sort_by([(name, "ascending") for name in ("account", "business_date", "entry")])], AHEAD)
+    unbroken = rows.join(opened.select(["account", "entry"]), ["account", "entry"], join_type="left anti")
+    return typed([unbroken.sort_by([(name, "ascending") for name in ("account", "business_date", "entry")])], AHEAD)
 
 
 def lines_settled(carried: CarryForward, settled: pa.Table, gone: pa.Table, later: pa.Table) -> pd.DataFrame:
@@ -437,21 +442,21 @@ def lines_settled(carried: CarryForward, settled: pa.Table, gone: pa.Table, late
     decided = gone.filter(pc.equal(gone["side"], STATEMENT))
     settled = settled.filter(pc.is_valid(settled["s_no"]))
     of_rule, of_row = ("account", "s_key", "s_day", "s_signed"), ("account", "key", "day", "signed")
-    found = [
+    new = [
         arranged(dict(zip(TOLD, part.select(names).columns, strict=True)), TOLD)
         for part, names in ((settled, of_rule), (decided, of_row), (later, of_row))
     ]
-    lines = pa.concat_tables([untyped(carried.told, TOLD), *found])
+    lines = pa.concat_tables([untyped(carried.told, TOLD), *new])
     return typed([lines.sort_by([(name, "ascending") for name in TOLD])], TOLD)
 
 
-def settled_before(engine: Engine, lines: Frame, told: pd.DataFrame) -> Frame:
-    """SQL for those of `lines` (columns ROW) that earlier runs settled; `told` (columns TOLD) lists the settled lines.
+def settled_before(engine: Engine, lines: Frame, settled: pd.DataFrame) -> Frame:
+    """SQL for those of `lines` (columns ROW) that `settled` (columns TOLD) lists, since earlier runs settled them.
 
     Of several equal lines in one file, only as many are returned as were settled.
     """
     shape = {"account": "string", "key": "string", "day": DAY, "signed": "int64"}
-    known = engine.arrow(untyped(told, TOLD).rename_columns(list(shape)), shape)
+    known = engine.arrow(untyped(settled, TOLD).rename_columns(list(shape)), shape)
     known = f"(select {listed(shape)}, count(*) as many from {known} group by {listed(shape)})"
     nth = f'row_number() over (partition by {listed(shape)}, source order by "no")'
     ranked = conform(lines, {**ROW, "nth": "int64"}, nth=nth)
@@ -459,15 +464,15 @@ def settled_before(engine: Engine, lines: Frame, told: pd.DataFrame) -> Frame:
 
 
 def refuse_settled(engine: Engine, lines: Frame) -> None:
-    """Raises ReconcileRefused, naming the files, unless `lines`, the repeated and already settled lines, is empty.
+    """Raises ReconcileRefused, naming the files, if there are `lines`: files repeat these, and they are settled.
 
-    A file that is given twice repeats them, and so do files with overlapping periods.
+    A file repeats lines if an earlier run had it too, or if its period overlaps that of an earlier file.
     """
-    told = f'(select source, cast(sum(lines) as bigint) as rows, min("no") as first from {lines} group by source)'
-    found = engine.rows(told, {"source": "string", "rows": "int64", "first": "int64"})
+    by_file = f'(select source, cast(sum(lines) as bigint) as rows, min("no") as first from {lines} group by source)'
+    repeated = engine.rows(by_file, {"source": "string", "rows": "int64", "first": "int64"})
     names = [
         f"{row['source']}, {counted(row['rows'], 'line')} from line {row['first']}"
-        for row in sorted(found, key=lambda row: row["source"] or "")
+        for row in sorted(repeated, key=lambda row: row["source"] or "")
     ]
     if names:
         text = f"These lines were already reconciled, and are reported again: {'; '.join(names)}."
@@ -492,11 +497,11 @@ def rows_open(engine: Engine, carried: CarryForward, side: str) -> Frame:
     # A masked number may have been whole: then it need not be the number that looks alike.
     hashed = mine["phone_hash"].where(mine["phone_hash"].notna() | mine["phone"].isna(), _LOST)
     mine = mine.assign(phone_hash=hashed.where(hashed != _NEVER_WHOLE))
-    return rows_of(engine.arrow(untyped(mine.reindex(columns=list(columns)), columns), shape), side, carried=True)
+    return side_rows(engine.arrow(untyped(mine.reindex(columns=list(columns)), columns), shape), side, carried=True)
 
 
 def unkeyed_words(rows: int) -> str:
-    """A sentence about so many open rows whose numbers the next run cannot compare; empty for none."""
+    """A sentence that the next run cannot compare the customers' numbers of `rows` open rows; empty for 0."""
     words = f"The next run cannot compare the customers' numbers of {counted(rows, 'open row')}. {GIVE_THE_KEY}"
     return words if rows else ""
 
@@ -521,9 +526,9 @@ def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFra
     hashed = pc.if_else(pc.is_valid(kept["phone"]), kept["phone_hash"].fill_null(_NEVER_WHOLE), None)
     drawn, lost = (pc.starts_with(hashed, begin) for begin in (key_from(None).id + HASH_SEPARATOR, _LOST))
     columns["phone_hash"] = pc.if_else(pc.or_(drawn, lost), None, hashed)
-    made = typed([arranged(columns, CARRIED)], CARRIED)
+    carried = typed([arranged(columns, CARRIED)], CARRIED)
     order = ["side", "account", "business_date", "statement", "line", "number", "key"]
-    return made.sort_values(order, ignore_index=True), pc.sum(drawn).as_py() or 0
+    return carried.sort_values(order, ignore_index=True), pc.sum(drawn).as_py() or 0
 
 
 _SAME_ROW: Mapping[str, str] = {
@@ -533,10 +538,10 @@ _SAME_ROW: Mapping[str, str] = {
 """The columns by which a carried row is recognised among the open rows; its line may have changed."""
 
 
-def met_since(carried: pd.DataFrame, rows: pa.Table) -> pa.Table:
-    """The carried rows (columns CARRIED) that are no longer part of a break, with their net effect as `moved`.
+def matched_since(carried: pd.DataFrame, rows: pa.Table) -> pa.Table:
+    """The rows of `carried` (columns CARRIED) that are not among `rows`, the rows of this run's breaks.
 
-    `rows` are the rows of this run's breaks.
+    The added column `moved` is the row's effect on the balance, in minor units.
     """
     kept = untyped(carried, CARRIED)
     amount, fee = (kept[f"{name}_minor"].fill_null(0) for name in ("amount", "fee"))

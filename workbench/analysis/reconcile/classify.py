@@ -120,6 +120,8 @@ _SETTLED: Final = f"coalesce(was = '{codes.MATCHED}', false)"
 """SQL that is true for a statement line that an earlier run matched."""
 _IS_NEW: Final = f"(was is null or was = '{codes.MATCHED}')"
 """SQL that is true for a row that is in a file of this run."""
+_CONTENTS: Final = ("batch", "at", "direction", "amount", "fee", "status", "kind", "refers", "problem", "ends")
+"""The further columns in which unusable lines agree if one repeats the other."""
 _IN_ORDER: Final = ", ".join(f'"{name}" nulls first' for name in _TIES)
 _LEFT_OUT = {LEDGER: {"batch", "problem", "source"}, STATEMENT: {"batch", "problem", "entry", "state"}}
 NARROW = {side: [name for name in OF_SIDE if name not in names] for side, names in _LEFT_OUT.items()}
@@ -246,7 +248,11 @@ def classify(
     left = left.filter(pc.invert(has_parts(left)))
     pairs = both(compared, engine.arrow(left, COMPARED)) if len(left) else compared
     agreed = f"(select * from {pairs} where code is null or code = '{TOLERATED}')"
-    return Classified(agreed, special, opened, further, [conform(rows[s], ROW, "bad") for s in rows if bad[s]])
+    invalid = {side: conform(frame, ROW, "bad") for side, frame in rows.items() if bad[side]}
+    if overlaps and STATEMENT in invalid:
+        invalid[STATEMENT], repeated = _once(engine, invalid[STATEMENT])
+        special = both(special, repeated)
+    return Classified(agreed, special, opened, further, list(invalid.values()))
 
 
 def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
@@ -489,14 +495,29 @@ def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = F
     return engine.keep(conform(summed, SPECIAL, agrees=agrees))
 
 
-def _told_again(rows: Frame, shape: Columns) -> Frame:
+def _once(engine: Engine, invalid: Frame) -> tuple[Frame, Frame]:
+    """The unusable statement rows that count (columns ROW), and the repeated lines among them (columns SPECIAL).
+
+    As for other lines, see _told_again, but all contents must agree. A row with neither key nor date always counts.
+    """
+    numbers = dict.fromkeys((name for name, kind in SPECIAL.items() if kind == "int64" and name not in ROW), "0")
+    numbers |= {"fresh": f"case when {_IS_NEW} then 1 else 0 end"}
+    unmarked = conform(
+        invalid, SPECIAL, pair="''", told_again="false", agrees="false", ends="right(phone, 3)", **numbers
+    )
+    marked = engine.keep(_told_again(unmarked, SPECIAL, f", {listed(_CONTENTS)}"))
+    repeated = "told_again and coalesce(key, cast(day as string)) is not null"
+    return conform(marked, ROW, f"not ({repeated})"), conform(marked, SPECIAL, repeated)
+
+
+def _told_again(rows: Frame, shape: Columns, contents: str = "") -> Frame:
     """SQL that marks lines as `told_again` if another file repeats them or an earlier run settled them.
 
     Such lines do not count in the group. The same line in two files is one movement. If one file has a line twice and
     another three times, three count. Rows that were carried forward count as one file. A line that an earlier run
-    settled does not repeat an open row.
+    settled does not repeat an open row. `contents` is SQL for further columns in which repeated lines agree.
     """
-    line = f'{_OF_GROUP}, side, key, currency, "day", signed, {_SETTLED}'
+    line = f'{_OF_GROUP}, side, key, currency, "day", signed, {_SETTLED}{contents}'
     file = f"case when {_IS_NEW} then source else '' end"
     whole = {**shape, "copy": "int64"}
     copies = conform(rows, whole, copy=f"row_number() over ({line}, fresh, {file} order by {_IN_ORDER})")

@@ -25,7 +25,7 @@ from workbench.analysis.reconcile.classify import bare
 from workbench.analysis.reconcile.inputs import LEDGER
 from workbench.analysis.report.captions import counted, heading, key_text
 from workbench.analysis.report.totals import listed
-from workbench.analysis.rules import EXPECTED, TOLERATED, Input, MatchRules, Rule, by_account, content_of, rules_in
+from workbench.analysis.rules import EXPECTED, TOLERATED, InputRow, MatchRules, Rule, by_account, content_of, rules_in
 from workbench.analysis.shapes import BREAK, CLOSED_BREAK, DECIDED, DECISION
 from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, Line, text_of
 from workbench.analysis.statements.csv_files import cell_rows_of
@@ -68,32 +68,32 @@ class Decided(NamedTuple):
 
     decisions: Sequence[Row]
     rules: Sequence[Rule]
-    inputs: Sequence[Input]
+    inputs: Sequence[InputRow]
     match: Mapping[str, MatchRules]
     """Account (`*` in a name stands for any text) → the rules that match its rows, in place of its layout's rules."""
 
 
 def decided_by(decisions: Path | str | pd.DataFrame | None, rules: Path | str | None, match: object) -> Decided:
     """Reads decisions and rules. For an account that both `match` and the rules file name, `match` applies."""
-    told, *inputs = ([],) if decisions is None else decisions_in(decisions)
+    rows, *inputs = ([],) if decisions is None else decisions_in(decisions)
     own: Sequence[Rule] = ()
-    declared: Mapping[str, MatchRules] = {}
+    in_file: Mapping[str, MatchRules] = {}
     if rules is not None:
-        own, file, declared = rules_in(rules)
+        own, file, in_file = rules_in(rules)
         inputs.append(file)
     try:
-        given = {} if match is None else by_account(match)
+        passed = {} if match is None else by_account(match)
     except ValueError as error:
         raise ReconcileRefused(f"match {error}.") from None
-    if given:
-        text = "\n".join(f"{name}: {', '.join(map(str, of_account))}" for name, of_account in given.items())
-        inputs.append(Input("rules", "match", hashlib.sha256(text.encode()).hexdigest(), len(given)))
-    # The first name that fits an account counts.
-    return Decided(told, own, inputs, {**given, **{name: of for name, of in declared.items() if name not in given}})
+    if passed:
+        text = "\n".join(f"{name}: {', '.join(map(str, of_account))}" for name, of_account in passed.items())
+        inputs.append(InputRow("rules", "match", hashlib.sha256(text.encode()).hexdigest(), len(passed)))
+    # Those of `match` stand first: of the names that fit an account, the first counts.
+    return Decided(rows, own, inputs, {**passed, **in_file, **passed})
 
 
-def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:
-    """The decisions in a .csv or .xlsx file or a DataFrame, and their source as an Input.
+def decisions_in(source: Path | str | pd.DataFrame) -> tuple[list[Row], InputRow]:
+    """The decisions in a .csv or .xlsx file or a DataFrame, and their source as an InputRow.
 
     The table has the columns DECIDED, or is a table of breaks with their verdicts. A CSV that a spreadsheet saved is
     accepted: with a byte-order mark, with semicolons or tabs, and with the spreadsheet's date format. A table of breaks
@@ -101,26 +101,26 @@ def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:
     day on which the file was saved. Raises ReconcileRefused: the file cannot be read, has an unknown column, or has
     unusable rows; the message names each row.
     """
-    if isinstance(given, pd.DataFrame):
+    if isinstance(source, pd.DataFrame):
         # The decisions of an earlier result have a state, which is found anew.
-        texts = given.drop(columns="state", errors="ignore").astype("string").fillna("")
+        texts = source.drop(columns="state", errors="ignore").astype("string").fillna("")
         lines = iter([(0, list(texts.columns)), *enumerate(map(list, texts.itertuples(index=False)), start=1)])
         rows = _decisions("The decisions", "row", lines)
-        return rows, Input("decisions", "pandas DataFrame", None, len(rows))
-    path, content = content_of(given, "decisions")
+        return rows, InputRow("decisions", "pandas DataFrame", None, len(rows))
+    path, content = content_of(source, "decisions")
     saved = datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat()
     try:
         rows = [row for lines in _tables(path) for row in _decisions(path.name, "line", lines, saved)]
     except StatementRefused as wrong:
         raise ReconcileRefused(wrong.message, hint=wrong.hint) from None
-    return rows, Input("decisions", path.name, hashlib.sha256(content).hexdigest(), len(rows))
+    return rows, InputRow("decisions", path.name, hashlib.sha256(content).hexdigest(), len(rows))
 
 
 def _tables(path: Path) -> list[Iterator[Line]]:
     """The lines of each table in the file whose header has `break` and `verdict`.
 
-    A table is a sheet of a workbook, or a text file split by one separator. If no header has both, the lines of the
-    table with the most columns.
+    A table is a sheet of a workbook, or a text file split by one separator. If no header has both, the list has only
+    the table with the most columns.
     """
     heads: list[tuple[set[str], Callable[[], Iterator[Line]]]] = []
     # A file that is not UTF-8 was saved by a spreadsheet in the code page of western Europe.
@@ -160,9 +160,9 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
         "no column {}": [column for column in _REQUIRED if column not in (*columns, *may_lack)],
         "{} twice": [column for column in DECIDED if times[column] > 1],
     }
-    if found := [text.format(", ".join(map(repr, names))) for text, names in wrong.items() if names]:
+    if faults := [text.format(", ".join(map(repr, names))) for text, names in wrong.items() if names]:
         hint = f"The columns are {', '.join(DECIDED)}; the last three may be left out."
-        raise ReconcileRefused(f"{name} has {', and '.join(found)}.", hint=hint)
+        raise ReconcileRefused(f"{name} has {', and '.join(faults)}.", hint=hint)
     called = dict(zip(columns, header, strict=True))
     rows: dict[str, Row] = {}
     problems: list[str] = []
@@ -198,7 +198,7 @@ def _problems(row: Row, called: Mapping[str, str]) -> list[str]:
     known, ids, when = (*VERDICTS, WITHDRAWN), ids_of(row), row["when"]
     odd = [other for other in ids if not _ID.fullmatch(other)]
     is_match = row["verdict"] == "match"
-    found = {
+    problems = {
         f"{(odd or [''])[0]!r} is not the id of a break: ids are `b` and eleven letters or digits": bool(odd),
         f"the verdict is {row['verdict'] or 'missing'}; there are {', '.join(known)}": row["verdict"] not in known,
         "a match needs a partner; for a break that has both rows, say accept": is_match and len(ids) == 1,
@@ -207,7 +207,7 @@ def _problems(row: Row, called: Mapping[str, str]) -> list[str]:
         **{f"`{called.get(name, name)}` is empty": not row[name] for name in ("who", "when", "why")},
         f"{when!r} is not a day or a moment: write 2026-01-31 or 2026-01-31T08:00Z": when and not any(_readings(when)),
     }
-    return [text for text, holds in found.items() if holds]
+    return [text for text, holds in problems.items() if holds]
 
 
 def ids_of(row: Mapping[str, Any]) -> list[str]:
@@ -226,14 +226,14 @@ def _dated(rows: Mapping[str, Row], days: Collection[str]) -> list[str]:
     All rows must fit one order of day and month, which is never guessed. `days` are other dates of the file, which may
     reveal the order.
     """
-    given = {place: (row["when"] or "", _readings(row["when"] or "")) for place, row in rows.items()}
+    moments = {place: (row["when"] or "", _readings(row["when"] or "")) for place, row in rows.items()}
     others = [both for both in map(_readings, days) if any(both)]
     orders = [
-        order for order in (0, 1) if all(both[order] for both in [*others, *(both for _, both in given.values())])
+        order for order in (0, 1) if all(both[order] for both in [*others, *(both for _, both in moments.values())])
     ]
     if not orders:
         return ["`when` has the day first in one row, and the month in another"]
-    for place, (text, both) in given.items():
+    for place, (text, both) in moments.items():
         if len(orders) > 1 and both[0] != both[1]:
             return [f"in {place} {text!r} may be {both[0]} or {both[1]}: write it as one of these"]
         rows[place]["when"] = both[orders[0]]
@@ -241,10 +241,10 @@ def _dated(rows: Mapping[str, Row], days: Collection[str]) -> list[str]:
 
 
 def _moment(text: str, *, day_first: bool) -> str | None:
-    if found := _BY_SPREADSHEET.fullmatch(text):
-        first, mark, second, year, hour, rest = found.groups()
+    if match := _BY_SPREADSHEET.fullmatch(text):
+        first, mark, second, year, hour, minutes = match.groups()
         day, month = (first, second) if day_first or mark == "." else (second, first)
-        text = f"20{year}-{month:0>2}-{day:0>2}" + (f"T{hour:0>2}{rest}" if hour else "")
+        text = f"20{year}-{month:0>2}-{day:0>2}" + (f"T{hour:0>2}{minutes}" if hour else "")
     try:
         # A day in a workbook is its midnight; in South Africa days are written 2026/01/31.
         at = datetime.fromisoformat(text.removesuffix(" 00:00:00").replace("/", "-"))
@@ -255,7 +255,7 @@ def _moment(text: str, *, day_first: bool) -> str | None:
 
 
 def _without_smaller(rows: Mapping[str, Row]) -> dict[str, Row]:
-    """The rows without those matches whose breaks are all part of a larger match, which replaces them."""
+    """Leaves out each match whose breaks are all part of a larger match; `rows` is place in the file → row."""
     matched: dict[str, list[set[str]]] = {}
     for ids in ({*ids_of(row)} for row in rows.values() if row["verdict"] == "match"):
         for name in ids:
@@ -267,46 +267,46 @@ def _without_smaller(rows: Mapping[str, Row]) -> dict[str, Row]:
 
 
 def _decided_twice(rows: Mapping[str, Row]) -> Iterator[str]:
-    """Yields a sentence for each break about which two rows disagree."""
-    seen: dict[str, tuple[str, tuple[str | None, list[str]]]] = {}
+    """Yields a sentence for each break about which two rows disagree; `rows` is place in the file → row."""
+    firsts: dict[str, tuple[str, tuple[str | None, list[str]]]] = {}
     for place, row in rows.items():
-        said = (row["verdict"], sorted(ids_of(row)) if row["verdict"] == "match" else [])
+        decision = (row["verdict"], sorted(ids_of(row)) if row["verdict"] == "match" else [])
         for break_id in ids_of(row):
-            before, other = seen.setdefault(break_id, (place, said))
-            if other != said:
-                text = f"{break_id} is decided twice, as {other[0]} in {before} and as {said[0]} in {place}"
+            first_place, other = firsts.setdefault(break_id, (place, decision))
+            if other != decision:
+                text = f"{break_id} is decided twice, as {other[0]} in {first_place} and as {decision[0]} in {place}"
                 yield f"{text}; empty the verdict that no longer holds"
 
 
 def applied(
-    breaks: pd.DataFrame, given: Sequence[Row], carried: pd.DataFrame, accounts: Collection[str]
+    breaks: pd.DataFrame, current: Sequence[Row], carried: pd.DataFrame, accounts: Collection[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The breaks with the decisions about them, and every decision with its state (columns DECISION).
 
-    `carried` has the decisions of an earlier run (columns DECISION); a decision in `given` replaces those about the
+    `carried` has the decisions of an earlier run (columns DECISION); a decision in `current` replaces those about the
     same break. A decision about an account outside of `accounts` gets the state `elsewhere`. Raises ReconcileRefused: a
     given decision would reopen a break that an earlier run has closed.
     """
-    again = {other for row in given for other in ids_of(row)}
-    taken_back = {row["break"] for row in given if row["verdict"] == WITHDRAWN}
+    decided_now = {other for row in current for other in ids_of(row)}
+    taken_back = {row["break"] for row in current if row["verdict"] == WITHDRAWN}
     for row in _rows(carried[carried["state"] == ENDED]):
         if back := [other for other in ids_of(row) if other in taken_back]:
             why = f"the {row['verdict']} of {row['when']} by {row['who']} has closed it in an earlier period"
             hint = "Take that decision out of the decisions.csv of its period, and run that period"
             raise ReconcileRefused(f"{back[0]} cannot be open again: {why}.", hint=f"{hint} and those since again.")
-    kept = [row for row in _rows(carried[carried["state"] != ENDED]) if again.isdisjoint(ids_of(row))]
-    rows = sorted((row for row in [*kept, *given] if row["verdict"] != WITHDRAWN), key=lambda row: row["break"] or "")
+    kept = [row for row in _rows(carried[carried["state"] != ENDED]) if decided_now.isdisjoint(ids_of(row))]
+    rows = sorted((row for row in [*kept, *current] if row["verdict"] != WITHDRAWN), key=lambda row: row["break"] or "")
     if not rows:
         return breaks, frame([], DECISION)
     wanted = sorted({other for row in rows for other in ids_of(row)})
-    found = pd.Index(breaks["id"]).get_indexer(pd.Index(wanted)).tolist()
-    places = {name: place for name, place in zip(wanted, found, strict=True) if place >= 0}
+    positions = pd.Index(breaks["id"]).get_indexer(pd.Index(wanted)).tolist()
+    places = {name: place for name, place in zip(wanted, positions, strict=True) if place >= 0}
     named = python_rows(breaks.iloc[list(places.values())], "account", "key", "code")
     about = dict(zip(places, named, strict=True))
     of_accounts = {row["account"] for row in rows if len(places) < len(wanted)} - {None}
     still_open = python_rows(breaks[breaks["account"].isin(of_accounts)], "account", "key")
     open_keys = {(account, bare(key or "")) for account, key in still_open}
-    made, texts = [], {}
+    decisions, texts = [], {}
     for row in rows:
         ids = ids_of(row)
         state = _state(row, [other in places for other in ids], open_keys, accounts)
@@ -314,30 +314,30 @@ def applied(
             row |= dict(zip(("account", "key", "code"), about[ids[0]], strict=True))
             for other in ids:
                 texts[places[other]] = {**row, "partner": "; ".join(sorted({*ids} - {other})) or None}
-        made.append({**row, "state": state})
+        decisions.append({**row, "state": state})
     shown = breaks.copy()
     for name in ("verdict", "partner", "who", "when", "why"):
         column = shown[name].astype("string").to_numpy(dtype=object, copy=True)
         column[list(texts)] = [row[name] for row in texts.values()]
         shown[name] = pd.array(column, "string")
-    return shown, frame(made, DECISION)
+    return shown, frame(decisions, DECISION)
 
 
-def replaced_words(breaks: pd.DataFrame, given: Sequence[Row], carried: pd.DataFrame) -> Iterator[str]:
-    """Yields a note for each earlier match that a `given` decision replaces and that leaves a break open again.
+def replaced_words(breaks: pd.DataFrame, current: Sequence[Row], carried: pd.DataFrame) -> Iterator[str]:
+    """Yields a note for each decision in `current` that replaces an earlier match and leaves one of its breaks open.
 
-    `breaks` have their decisions; `carried` are those of an earlier run (columns DECISION).
+    `breaks` already have the verdicts of `current`; `carried` has the decisions of an earlier run (columns DECISION).
     """
     matches = _rows(carried[(carried["state"] == APPLIED) & (carried["verdict"] == "match")])
     opened = breaks[breaks["verdict"].isna() & breaks["id"].isin([name for row in matches for name in ids_of(row)])]
-    left = {name: told or key_text(key) for name, key, told in python_rows(opened, "id", "key", "description")}
-    for new in given if left else ():
+    reopened = {name: text or key_text(key) for name, key, text in python_rows(opened, "id", "key", "description")}
+    for new in current if reopened else ():
         old = [row for row in matches if not {*ids_of(row)}.isdisjoint(ids_of(new))]
-        again = [name for row in old for name in ids_of(row) if name in left and name not in ids_of(new)]
+        again = [name for row in old for name in ids_of(row) if name in reopened and name not in ids_of(new)]
         if not again or new["verdict"] == WITHDRAWN:
             continue
         replaced = listed([f"{listed(ids_of(row))} by {row['who']} ({row['when']}: {row['why']})" for row in old])
-        named = listed([f"{name} ({visible(left[name])})" for name in again])
+        named = listed([f"{name} ({visible(reopened[name])})" for name in again])
         text = f"The {(new['verdict'] or '').replace('_', ' ')} by {new['who']} replaces the match of {replaced}, so "
         text += f"{named} {'is' if len(again) == 1 else 'are'} open again."
         if new["verdict"] == "match":
@@ -350,61 +350,60 @@ def _rows(decisions: pd.DataFrame) -> list[Row]:
     return [dict(zip(DECIDED, row, strict=True)) for row in python_rows(decisions, *DECIDED)]
 
 
-def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str]], accounts: Collection[str]) -> str:
-    """The state of a decision; `open_` has True for each of its breaks that is still open and unchanged.
+def _state(row: Row, intact: Sequence[bool], open_keys: set[tuple[str | None, str]], accounts: Collection[str]) -> str:
+    """The state of a decision; `intact` has True for each of its breaks that is still open and unchanged.
 
-    `open_keys` has the account and the bare key of every open break; `accounts` are the accounts of this run.
+    `open_keys` has the account and the key (as `bare` writes it) of open breaks; `accounts` are those of this run.
     """
-    if all(open_):
+    if all(intact):
         return APPLIED
     if row["account"] and row["account"] not in accounts:
         return ELSEWHERE
     # Only the account and the key say which row the decision was about; a spreadsheet may have spelt the key anew.
-    is_told = row["account"] and not CUT_BY_SPREADSHEET.fullmatch(row["key"] or "")
-    is_gone = not any(open_) and (row["account"], bare(row["key"] or "")) not in open_keys
-    return SETTLED if is_told and is_gone else STALE
+    names_row = row["account"] and not CUT_BY_SPREADSHEET.fullmatch(row["key"] or "")
+    is_gone = not any(intact) and (row["account"], bare(row["key"] or "")) not in open_keys
+    return SETTLED if names_row and is_gone else STALE
 
 
 def carried_on(decisions: pd.DataFrame, closed: pd.Series, before: pd.DataFrame) -> pd.DataFrame:
-    """The decisions for the next run (columns DECISION): those in `before` that have ended, and those of this run.
+    """The decisions for the next run (columns DECISION): `decisions`, and those in `before` that closed their breaks.
 
-    A decision of this run ends if its break is among the ids in `closed`. Other decisions that are stale or settled are
-    left out.
+    A decision whose break is among the ids `closed` gets the state ENDED. Stale and settled decisions are left out.
     """
     states = decisions["state"].astype("string").mask(decisions["break"].isin(closed), ENDED)
-    made = pd.concat([before[before["state"] == ENDED], decisions.assign(state=states)], ignore_index=True)
-    return made[made["state"].isin([APPLIED, ELSEWHERE, ENDED])].reset_index(drop=True).astype(dict(DECISION))
+    kept = pd.concat([before[before["state"] == ENDED], decisions.assign(state=states)], ignore_index=True)
+    return kept[kept["state"].isin([APPLIED, ELSEWHERE, ENDED])].reset_index(drop=True).astype(dict(DECISION))
 
 
 def groups_closed(breaks: pd.DataFrame) -> pd.Series:
-    """For each break, the ids decided with it if the decision leaves nothing to book; null for other breaks.
+    """For each break that its decision closes, the ids of all breaks of the decision as one text; null for others.
 
-    Such a decision is a `match` whose variances add up to zero in each account and currency, or an accepted
-    `date_mismatch`.
+    A decision closes its breaks if nothing is left to book: a `match` whose variances add up to zero in each account
+    and currency, or an accepted `date_mismatch`.
     """
     is_dated = (breaks["code"] == "date_mismatch") & (breaks["verdict"] == "accept")
     is_match = breaks["verdict"] == "match"
     if not (is_dated | is_match).any():
         return pd.Series(pd.NA, index=breaks.index, dtype="string")
-    told = python_rows(breaks, "id", "partner")
-    ids = ["; ".join(sorted(ids_of({"break": name, "partner": other}))) for name, other in told]
+    partners = python_rows(breaks, "id", "partner")
+    ids = ["; ".join(sorted(ids_of({"break": name, "partner": other}))) for name, other in partners]
     groups: pd.Series = pd.Series(ids, index=breaks.index, dtype="string").where(is_dated | is_match)
     sums = breaks[is_match].assign(group=groups).groupby(["group", "account", "currency"], observed=True, dropna=False)
     moved = sums["variance_minor"].sum()
     return groups.mask(groups.isin(moved[moved != 0].index.get_level_values("group")))
 
 
-def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame, settled: pa.Table) -> pd.DataFrame:
+def closed_breaks(decided: pd.DataFrame, matched: pa.Table, decisions: pd.DataFrame, settled: pa.Table) -> pd.DataFrame:
     """The breaks that this run closed (columns CLOSED_BREAK).
 
-    They are breaks that people `decided` with nothing left to book, and breaks of earlier runs whose rows, in `met`,
-    match now. `settled` has the pairs that rules matched: an earlier break gets its pair's rule, else `key`.
-    `decisions` (columns DECISION) name who decided an earlier break that was booked since.
+    `decided` has the breaks that people's decisions closed. `matched` has the carried rows that match now: each of
+    their breaks closes by the rule of its pair in `settled`, else by the rule `key`, and gets the verdict of its
+    decision in `decisions` (columns DECISION), if it has one.
     """
-    if decided.empty and not len(met):
+    if decided.empty and not len(matched):
         return frame([], CLOSED_BREAK)
     same = [name for name in CLOSED_BREAK if name != "rule"]
-    made = [dict(zip(same, row, strict=True)) for row in python_rows(decided, *same)]
+    closed_rows = [dict(zip(same, row, strict=True)) for row in python_rows(decided, *same)]
     named = ("account", "key", "code", "break", "verdict", "who", "when", "why")
     # A key may have several breaks, told apart by their codes; a decision that a person wrote may name no code.
     about = {
@@ -418,16 +417,16 @@ def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame,
         for place, rule in zip(zip(*(settled[name].to_pylist() for name in names), strict=True), rules, strict=True)
     }
     broken: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in met.to_pylist():
+    for row in matched.to_pylist():
         place = (row["account"], *((row["entry"],) if row["side"] == LEDGER else (row["statement"], row["line"])))
         begun = {name: row[name] for name in ("account", "key", "code", "currency", "since_date")}
         begins = begun | {"variance_minor": 0, "rule": by_place.get(place, "key")}
-        made_of = broken.setdefault(tuple(begun.values()), begins)
-        made_of["variance_minor"] += row["moved"] if row["side"] == LEDGER else -row["moved"]
+        earlier = broken.setdefault(tuple(begun.values()), begins)
+        earlier["variance_minor"] += row["moved"] if row["side"] == LEDGER else -row["moved"]
     for closed in broken.values():
         of_code = (about.get((closed["account"], bare(closed["key"] or ""), code)) for code in (closed["code"], None))
-        made.append(closed | next(filter(None, of_code), {}))
-    rows = [dict.fromkeys(CLOSED_BREAK) | row for row in made]
+        closed_rows.append(closed | next(filter(None, of_code), {}))
+    rows = [dict.fromkeys(CLOSED_BREAK) | row for row in closed_rows]
     return frame(rows, CLOSED_BREAK).sort_values(["account", "key", "code"], ignore_index=True)
 
 
@@ -437,11 +436,11 @@ def is_open(breaks: pd.DataFrame) -> pd.Series:
 
 
 def by_whom(breaks: pd.DataFrame) -> dict[str, Counter[str]]:
-    """Person or rule → the number of its decisions by verdict."""
-    made: dict[str, Counter[str]] = {}
+    """Person or rule → verdict → the number of the breaks that it decided so."""
+    counts: dict[str, Counter[str]] = {}
     for verdict, who, rule in python_rows(breaks[breaks["verdict"].notna()], "verdict", "who", "rule"):
-        made.setdefault(who or f"the rule {rule!r}", Counter())[VERDICTS.get(verdict, verdict)] += 1
-    return dict(sorted(made.items()))
+        counts.setdefault(who or f"the rule {rule!r}", Counter())[VERDICTS.get(verdict, verdict)] += 1
+    return dict(sorted(counts.items()))
 
 
 class Signatures(NamedTuple):
@@ -463,28 +462,28 @@ class Signatures(NamedTuple):
         Raises ReconcileRefused: preparer and reviewer are the same person.
         """
         day = on.isoformat()
-        made = self._replace(prepared_by=prepared_by.strip(), prepared_on=day) if prepared_by.strip() else self
-        made = made._replace(reviewed_by=reviewed_by.strip(), reviewed_on=day) if reviewed_by.strip() else made
-        if made.reviewed_by and made.prepared_by.casefold() == made.reviewed_by.casefold():
-            raise ReconcileRefused(f"{made.reviewed_by} prepared it: another person reviews it.")
-        return made
+        signed = self._replace(prepared_by=prepared_by.strip(), prepared_on=day) if prepared_by.strip() else self
+        signed = signed._replace(reviewed_by=reviewed_by.strip(), reviewed_on=day) if reviewed_by.strip() else signed
+        if signed.reviewed_by and signed.prepared_by.casefold() == signed.reviewed_by.casefold():
+            raise ReconcileRefused(f"{signed.reviewed_by} prepared it: another person reviews it.")
+        return signed
 
 
 def sign_off(breaks: pd.DataFrame, decisions: pd.DataFrame, inputs: pd.DataFrame, signatures: Signatures) -> str:
     """Text to sign off: who decided what and when last, the number of stale decisions, input hashes, and who signed."""
-    said = [
+    deciders = [
         f"{who} ({', '.join(f'{number:,} {verdict}' for verdict, number in sorted(counts.items()))})"
         for who, counts in by_whom(breaks).items()
     ]
     states = Counter(decisions["state"])
-    parts = [f"Decided by {listed(said)}" if said else "No break has been decided"]
-    if states[APPLIED]:
-        last = max(decisions.loc[decisions["state"] == APPLIED, "when"], key=_instant)
+    parts = [f"Decided by {listed(deciders)}" if deciders else "No break has been decided"]
+    if len(when := decisions.loc[decisions["break"].isin(breaks["id"]), "when"]):
+        last = max(when, key=_instant)
         parts.append(f"last on {in_lusaka(milliseconds(_instant(last))) if 'T' in last else last}")
     parts += [f"{states[STALE]:,} stale"] if states[STALE] else []
     parts += _unequal_matches(breaks, decisions)
-    told = python_rows(inputs, "side", "name", "sha256")
-    files_ = [f"{'layout ' if side == 'layout' else ''}{name} {sha[:12]}" for side, name, sha in told if sha]
+    sources = python_rows(inputs, "side", "name", "sha256")
+    files_ = [f"{'layout ' if side == 'layout' else ''}{name} {sha[:12]}" for side, name, sha in sources if sha]
     others = inputs.loc[inputs["sha256"].isna(), "name"].tolist()
     hashes = [f"SHA-256 of {listed(files_)}."] if files_ else []
     hashes += [f"Not from a file, and without a hash: {listed(others)}."] if others else []
@@ -527,7 +526,7 @@ def _unequal_matches(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]
 
 
 _MOST_SHOWN: Final = 1_000
-"""The most breaks in the form; of each code, it shows those with the largest variances first."""
+"""The most breaks in the form. They are sorted by code, and within a code by variance, the largest first."""
 _AT_ONCE: Final = 20
 _UNDECIDED: Final = "not decided"
 _HEADINGS: Final = ("break", "to do", "account", "key", DisplayColumn("variance", numeric=True), "verdict")
@@ -562,7 +561,7 @@ class DecisionTable:
     ) -> None:  # fmt: skip
         """Writes a verdict on one break or several: `match` with a `partner`, `accept`, `write_off` or `ignore`.
 
-        A match without a `partner` joins all `breaks`; to accept a suggestion, give its text of ids as `breaks`. The
+        A match without a `partner` joins all `breaks`; to accept a row of the suggestions, pass its `breaks`. The
         verdict `open` withdraws a decision. Another person's decision is replaced only with `replace=True`. Raises
         ReconcileRefused: there is no such break or verdict, `who` or `why` is missing, or another person has decided;
         ReportRefused: the file cannot be written.
@@ -572,10 +571,10 @@ class DecisionTable:
         names = ids_of({"break": "", "partner": breaks})[1:] if isinstance(breaks, str) else list(breaks)
         if verdict == "match" and not partner:
             names, partner = names[:1], "; ".join(names[1:])
-        given = {"verdict": verdict, "partner": partner or None, "who": who or self.who, "why": why}
-        self.write([{"break": name, **given} for name in names], replace=replace)
+        row = {"verdict": verdict, "partner": partner or None, "who": who or self.who, "why": why}
+        self.write([{"break": name, **row} for name in names], replace=replace)
 
-    def write(self, given: Sequence[Mapping[str, str | None]], *, replace: bool = False) -> None:
+    def write(self, decisions: Sequence[Mapping[str, str | None]], *, replace: bool = False) -> None:
         """Writes all the decisions or none; each has break, verdict, partner, who and why.
 
         Another person's decision is replaced only with `replace=True`. Raises the same errors as `decide`.
@@ -583,7 +582,7 @@ class DecisionTable:
         about = {row[0]: row[1:] for row in python_rows(self._all, "id", "account", "key", "code")}
         before, now = self.decided(), datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         new: dict[str, Row] = {}
-        for item in given:
+        for item in decisions:
             name = item["break"] or ""
             if unknown := [break_id for break_id in ids_of(item) if break_id not in about]:
                 raise ReconcileRefused(f"There is no break {', '.join(unknown)} to decide about.")
@@ -601,13 +600,13 @@ class DecisionTable:
             files.write(frame(safe, DECIDED), unfinished, DECIDED, marked=True)
 
     def decided(self) -> dict[str, Row]:
-        """Break id → the latest decision: of the result, or of the file as it is now."""
+        """Break id → the decision about it in the file as it is now, else the decision in the result."""
         known = _rows(self._breaks[self._breaks["who"].notna()].rename(columns={"id": "break"}))
-        told = [
+        in_file = [
             {**row, "break": name, "partner": "; ".join(other for other in ids_of(row) if other != name) or None}
             for row in self._in_file() for name in ids_of(row)
         ]  # fmt: skip
-        return {str(row["break"]): row for row in [*known, *told]}
+        return {str(row["break"]): row for row in [*known, *in_file]}
 
     def _in_file(self) -> list[Row]:
         return decisions_in(self.path)[0] if self.path.exists() else []
@@ -623,8 +622,8 @@ class DecisionTable:
         decided, rows = self.decided(), []
         names = ("id", "settlement", "account", "key", "variance_minor", "currency")
         for name, to_do, account, key, minor, currency in python_rows(self._breaks.head(_AT_ONCE), *names):
-            said = decided.get(name, {}).get("verdict") or ""
-            rows.append((name, to_do, account, key_text(key), money_text(minor, currency), said))
+            verdict = decided.get(name, {}).get("verdict") or ""
+            rows.append((name, to_do, account, key_text(key), money_text(minor, currency), verdict))
         many = len(self._breaks)
         first = f", the first {_AT_ONCE}" if many > _AT_ONCE else ""
         return table(f"{counted(many, 'break')} to decide about{first}", _HEADINGS, rows)
@@ -680,13 +679,16 @@ class _Form:
         self._rows.children = self._boxes.get(name, ())
 
     def _shown(self, ids: str) -> str:
-        """The text of an option for one partner or several: the id, the key and the amount of each."""
+        """The text of an option for `ids`, joined by `; `: the id, the key and the amount of each break.
+
+        `_ids` keeps which ids the text stands for.
+        """
         text = "; ".join(self._labels.get(name, name) for name in ids.split("; "))
         self._ids[text] = ids
         return text
 
     def _opened(self, breaks: pd.DataFrame) -> list[Any]:
-        made = [self._widgets.HTML(f"<b>{escape(breaks['settlement'].iloc[0])}</b>")]
+        lines = [self._widgets.HTML(f"<b>{escape(breaks['settlement'].iloc[0])}</b>")]
         partners = self._decisions.partners_of(*breaks["id"])
         for row in breaks.to_dict("records"):
             before, labelled = self._written.get(row["id"], {}), {"description_width": "initial"}
@@ -707,11 +709,11 @@ class _Form:
                 ),
             }  # fmt: skip
             self._controls[row["id"]] = controls
-            told = "" if pd.isna(row["description"]) else f" <q>{escape(visible(row['description']))}</q>"
-            text = f"<code>{row['id']}</code> {escape(visible(row['reason']))}{told}"
-            said = self._widgets.HTML(f'<div style="line-height:1.4">{text}</div>', layout={"width": "100%"})
-            made.append(self._line([said, *controls.values()]))
-        return made
+            quote = "" if pd.isna(row["description"]) else f" <q>{escape(visible(row['description']))}</q>"
+            text = f"<code>{row['id']}</code> {escape(visible(row['reason']))}{quote}"
+            reason = self._widgets.HTML(f'<div style="line-height:1.4">{text}</div>', layout={"width": "100%"})
+            lines.append(self._line([reason, *controls.values()]))
+        return lines
 
     def _write(self) -> None:
         chosen = {
@@ -744,7 +746,7 @@ def _keyboard_guard() -> "ipywidgets.Widget":
 
 
 def _parts(breaks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yields parts of at most _AT_ONCE breaks of one code, each with a title."""
+    """Splits the breaks by code, and into parts of at most _AT_ONCE; yields the title and the breaks of each part."""
     for code, mine in breaks.groupby("code", observed=True, sort=False):
         for start in range(0, len(mine), _AT_ONCE):
             piece = mine.iloc[start : start + _AT_ONCE]

@@ -88,7 +88,7 @@ class Side(NamedTuple):
     """The columns of a side, and texts for errors.
 
     `called` is the side's name in a sentence. `columns_from` and `file_from` tell where to get a table or a file with
-    the columns. `first` names the inputs other than tables of a library.
+    the columns. `first` begins the list of inputs that an error suggests.
     """
 
     called: str
@@ -123,11 +123,11 @@ _SMALL: Final = {"account", "key"}
 
 
 @dataclass(frozen=True)
-class Source:
-    """An input table; `kind` is `paths`, `arrow` (pandas and Polars too), `duckdb` or `spark`."""
+class InputTable:
+    """An input; `kind` is `paths`, `arrow` (pandas and Polars too), `duckdb` or `spark`, and tells what `native` is."""
 
     kind: str
-    given: Native
+    native: Native
     side: Side
     name: str
     """The file's name without its folder, the number of files, or the library and class of the table."""
@@ -146,19 +146,20 @@ class Source:
         Raises ReconcileRefused: a column is missing or of another type, or the table cannot be read.
         """
         schema = self._schema
-        there = {name: kind for name, kind in shape.items() if name in schema or name not in OPTIONAL}
+        present = {name: kind for name, kind in shape.items() if name in schema or name not in OPTIONAL}
         if not self.is_read:
-            self._check(there, schema)
+            self._check(present, schema)
         try:
             if self.kind == PATHS:
-                made = engine.paths(self.given, there)
+                loaded = engine.paths(self.native, present)
             elif self.kind == engine.name:
-                made = engine.own(self.given, there)
+                loaded = engine.own(self.native, present)
             else:
-                made = engine.arrow(self.arrow(there), there)
+                loaded = engine.arrow(self.arrow(present), present)
         except (pa.ArrowException, OSError) as problem:
             raise ReconcileRefused(f"{self.side.called} cannot be read: {problem}") from problem
-        return made if len(there) == len(shape) else conform(made, shape, **dict.fromkeys(shape.keys() - there, NULL))
+        absent = dict.fromkeys(shape.keys() - present, NULL)
+        return conform(loaded, shape, **absent) if absent else loaded
 
     @property
     def is_read(self) -> bool:
@@ -188,26 +189,26 @@ class Source:
         Raises ReconcileRefused: the file cannot be read as Parquet.
         """
         if self.is_read:
-            return dict(zip(self.given.column_names, self.given.schema.types, strict=True))
+            return dict(zip(self.native.column_names, self.native.schema.types, strict=True))
         if self.kind != PATHS:
-            return dict(nw.from_native(self.given).collect_schema())
+            return dict(nw.from_native(self.native).collect_schema())
         try:
-            return dict(nw.from_native(pq.read_schema(self.given[0]).empty_table()).collect_schema())
+            return dict(nw.from_native(pq.read_schema(self.native[0]).empty_table()).collect_schema())
         except (pa.ArrowException, OSError) as problem:
             why = "may not be read by you" if isinstance(problem, PermissionError) else "is not a Parquet file"
-            raise ReconcileRefused(f"{self.given[0].name} {why}.", hint=self.side.file_from) from problem
+            raise ReconcileRefused(f"{self.native[0].name} {why}.", hint=self.side.file_from) from problem
 
     def has_text(self, name: str) -> bool:
-        """True if the table has a text column of this name; in a ledger from `read_ledger`, not an empty one."""
+        """True if the table has a text column of this name; in a ledger from `read_ledger`, one with a value."""
         if self.is_read:
-            return not self.read_from or self.given[name].null_count < len(self.given)
+            return not self.read_from or self.native[name].null_count < len(self.native)
         return _FITS[ARROW_TYPES["string"]][1](self._schema.get(name))
 
     def arrow(self, shape: Iterable[str]) -> pa.Table:
         """The columns of `shape` as an Arrow table."""
-        if isinstance(self.given, pa.Table):
-            return self.given.select([*shape])
-        return nw.from_native(self.given).lazy().select(*shape).collect("pyarrow").to_native()
+        if isinstance(self.native, pa.Table):
+            return self.native.select([*shape])
+        return nw.from_native(self.native).lazy().select(*shape).collect("pyarrow").to_native()
 
     @property
     def hashed(self) -> str | None:
@@ -217,10 +218,10 @@ class Source:
         if self.kind != PATHS:
             shape = LEDGER_READ if self.side is THE_LEDGER else STATEMENT_READ
             # Without the hashes of customers' numbers, which depend on the run's key.
-            told = (name for name in shape if name in self._schema and name != "phone_hash")
-            return sha256_of(self.arrow(told))
+            names = (name for name in shape if name in self._schema and name != "phone_hash")
+            return sha256_of(self.arrow(names))
         digest = hashlib.sha256()
-        for path in self.given:
+        for path in self.native:
             with path.open("rb") as file:
                 hashlib.file_digest(file, lambda: digest)
         return digest.hexdigest()
@@ -256,71 +257,71 @@ _LIBRARIES: Final = {
     ("pyarrow", "Table"): ARROW, ("polars", "DataFrame"): ARROW, ("polars", "LazyFrame"): ARROW,
     ("duckdb", "DuckDBPyRelation"): DUCKDB, ("pyspark", "DataFrame"): SPARK,
 }  # fmt: skip
-"""Library and class of a table → the `kind` of its Source; names are compared, so no library needs to be loaded."""
+"""Library and class of a table → the `kind` of its InputTable; names are compared, so no library needs to be loaded."""
 
 
-def source(given: Native, side: Side) -> Source:
-    """Makes the Source of a table or a path, by its class.
+def input_table(native: Native, side: Side) -> InputTable:
+    """Makes the InputTable of a table or a path, by its class.
 
     Raises ReconcileRefused: it is no table, a column has mixed types, or there is no file at the path.
     """
-    if isinstance(given, str | Path):
-        paths = _files(Path(given), side)
-        return Source(PATHS, paths, side, paths[0].name if len(paths) == 1 else f"{len(paths)} files")
-    if isinstance(given, OwnLedger) and side is THE_LEDGER:
-        return Source(ARROW, given.table, side, given.name, given.sha256, given)
-    if isinstance(given, Statement) and side is THE_STATEMENT:
-        return Source(ARROW, given.table, side, given.name, given.sha256)
-    library, called = type(given).__module__.partition(".")[0].lstrip("_"), type(given).__name__
+    if isinstance(native, str | Path):
+        paths = _files(Path(native), side)
+        return InputTable(PATHS, paths, side, paths[0].name if len(paths) == 1 else f"{len(paths)} files")
+    if isinstance(native, OwnLedger) and side is THE_LEDGER:
+        return InputTable(ARROW, native.table, side, native.name, native.sha256, native)
+    if isinstance(native, Statement) and side is THE_STATEMENT:
+        return InputTable(ARROW, native.table, side, native.name, native.sha256)
+    library, called = type(native).__module__.partition(".")[0].lstrip("_"), type(native).__name__
     name = f"{library} {called}"
-    if isinstance(given, pd.DataFrame):
+    if isinstance(native, pd.DataFrame):
         # A shop's own payment may be of any type, and is never read.
-        there = given[[name for name in given.columns if name in side.columns and name != "payment"]]
+        known = native[[name for name in native.columns if name in side.columns and name != "payment"]]
         try:
-            return Source(ARROW, pa.Table.from_pandas(there, preserve_index=False), side, name)
+            return InputTable(ARROW, pa.Table.from_pandas(known, preserve_index=False), side, name)
         except pa.ArrowException as problem:
             raise ReconcileRefused(f"{side.called} has a column of mixed types: {problem}") from problem
     if (library, called) == ("workbench", "Ledger") and side is THE_LEDGER:
-        pages = pa.concat_tables([schema_of(LEDGER_MOVEMENT).empty_table(), *given.movements()])
-        return Source(ARROW, pages, side, "pyarrow Table", as_of=given.business_date, head=given.head)
+        pages = pa.concat_tables([schema_of(LEDGER_MOVEMENT).empty_table(), *native.movements()])
+        return InputTable(ARROW, pages, side, "pyarrow Table", as_of=native.business_date, head=native.head)
     if (library, called) not in _LIBRARIES:
         text = f"{side.called} is a {called}, which is not a table that can be reconciled."
         hint = f"Give {side.first}a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB relation or "
         raise ReconcileRefused(text, hint=f"{hint}Parquet's path.")
-    return Source(_LIBRARIES[library, called], given, side, name)
+    return InputTable(_LIBRARIES[library, called], native, side, name)
 
 
-def _read(given: Native, side: Side, phone_key: str | Path | bytes | None = None) -> Native:
+def _read(native: Native, side: Side, phone_key: str | Path | bytes | None = None) -> Native:
     """Reads a .csv or .xlsx file, or a table with only a few columns; returns any other input unchanged.
 
     Raises StatementRefused: the file or table cannot be read; the message names a function call that helps.
     """
-    is_file = isinstance(given, str | Path) and Path(given).suffix.lower() in _READ_HERE
-    if isinstance(given, OwnLedger | Statement) or not (is_file or _is_unread(given)):
-        return given
+    is_file = isinstance(native, str | Path) and Path(native).suffix.lower() in _READ_HERE
+    if isinstance(native, OwnLedger | Statement) or not (is_file or _is_unread(native)):
+        return native
     reads: Callable[..., Any] = read_statement if is_file and side is THE_STATEMENT else read_ledger
     try:
-        made = reads(given, phone_key=phone_key)
+        result = reads(native, phone_key=phone_key)
     except StatementRefused as wrong:
         wrong.hint = wrong.hint.replace("Pass ", f"Read it first with {reads.__name__}(), and pass ")
         wrong.say(wrong.message)
         raise
-    if side is THE_LEDGER or isinstance(made, Statement):
-        return made
-    rows = made.rows.rename(columns={"kind": "type", "reverses": "related"})
-    return rows.assign(statement=made.name, line=range(1, len(rows) + 1), problem=None).astype({"problem": "string"})
+    if side is THE_LEDGER or isinstance(result, Statement):
+        return result
+    rows = result.rows.rename(columns={"kind": "type", "reverses": "related"})
+    return rows.assign(statement=result.name, line=range(1, len(rows) + 1), problem=None).astype({"problem": "string"})
 
 
-def _is_unread(given: Native) -> bool:
+def _is_unread(native: Native) -> bool:
     """True for a table that has `account` and `key`, but lacks the columns that only reading adds.
 
     read_ledger() or read_statement() has to read it first.
     """
     try:
-        if isinstance(given, str | Path):
-            columns = set(pq.read_schema(given).names)
+        if isinstance(native, str | Path):
+            columns = set(pq.read_schema(native).names)
         else:
-            columns = {*nw.from_native(given).lazy().collect_schema().names()}
+            columns = {*nw.from_native(native).lazy().collect_schema().names()}
     except (TypeError, pa.ArrowException, OSError):
         return False
     return columns >= _SMALL and columns.isdisjoint(("entry", "statement"))
@@ -330,15 +331,15 @@ def _files(path: Path, side: Side) -> list[Path]:
     try:
         # A file may be called `ledger[1].parquet`.
         if has_magic(str(path)) and not path.exists():
-            found = sorted(Path(name) for name in glob(str(path), recursive=True))  # noqa: PTH207  an absolute pattern
+            paths = sorted(Path(name) for name in glob(str(path), recursive=True))  # noqa: PTH207  an absolute pattern
         else:
-            found = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-        there = [item for item in found if item.is_file()]
+            paths = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+        existing = [item for item in paths if item.is_file()]
     except OSError as problem:
         raise ReconcileRefused(f"{side.called} cannot be read: {path.name}: {problem.strerror}.") from problem
-    if not there:
+    if not existing:
         raise ReconcileRefused(f"{side.called}: there is no file {path}.")
-    return there
+    return existing
 
 
 SHARED: Final = {"at": "occurred_at", "day": "business_date", "amount": "amount_minor", "fee": "fee_minor"}
@@ -348,16 +349,19 @@ OWN: Final = {
     STATEMENT: {"source": "statement", "no": "line", "kind": "type", "refers": "related", "problem": "problem"},
 }
 """Side → (column name in ROW → column name in the side's table), for columns that SHARED does not name."""
+MISDATED: Final = "it is dated "
+"""The beginning of the problem text of a row that is invalid only for its date; with a partner it is valid."""
 _TOO_LARGE: Final = " or ".join(
     f"coalesce({name}, 0) not between {-MOST_MINOR} and {MOST_MINOR}" for name in ("amount", "fee")
 )
 """SQL that is true if amount or fee exceeds MOST_MINOR; sums of such amounts might not fit into 64 bits."""
-_MADE: Final = {
+_DERIVED: Final = {
     "g": "coalesce(batch, key)",
     "order": f'coalesce("at", day * {DAY_MS}, 0)',
     # No rule can use the row: its key, or a field that every movement has, is missing or wrong.
     "bad": f"""key is null or amount is null or fee is null or currency is null or day is null
-        or coalesce(amount < 0, false) or coalesce(fee < 0, false) or {_TOO_LARGE} or problem is not null
+        or coalesce(amount < 0, false) or coalesce(fee < 0, false) or {_TOO_LARGE}
+        or coalesce(problem not like '{MISDATED}%', false)
         or coalesce(direction, '') not in {DIRECTIONS} or coalesce(status, '') not in {STATUSES}""",
     # The row's effect on its account; 0 if it is not completed, or the effect is unknown.
     "signed": f"""case when {_TOO_LARGE} or coalesce(status, '') <> '{COMPLETED}'
@@ -366,41 +370,41 @@ _MADE: Final = {
 }
 
 
-def rows_of(frame: Frame, side: str, *, carried: bool = False) -> Frame:
+def side_rows(frame: Frame, side: str, *, carried: bool = False) -> Frame:
     """SQL for the rows of one side with the columns ROW.
 
     `frame` has the columns of the side, as an engine loads them, and with `carried` also the column `was`. An empty key
     or batch becomes null, since many tables have an empty text in place of a null.
     """
-    of = {our: f'"{own}"' for our, own in (SHARED | OWN[side]).items()} | {"side": f"'{side}'"}
+    columns = {our: f'"{own}"' for our, own in (SHARED | OWN[side]).items()} | {"side": f"'{side}'"}
     # A day outside of DAYS counts as missing.
-    of["day"] = f"case when business_date between {DAYS[0]} and {DAYS[1]} then business_date end"
-    of |= {name: f"nullif({name}, '')" for name in ("key", "batch")}
-    of |= dict.fromkeys({"source", "entry", "state", "problem"}.difference(OWN[side]), NULL)
-    of |= {} if carried else {"was": NULL}
-    given = conform(frame, {name: kind for name, kind in ROW.items() if name not in _MADE}, **of)
-    return conform(given, ROW, **_MADE)
+    columns["day"] = f"case when business_date between {DAYS[0]} and {DAYS[1]} then business_date end"
+    columns |= {name: f"nullif({name}, '')" for name in ("key", "batch")}
+    columns |= dict.fromkeys({"source", "entry", "state", "problem"}.difference(OWN[side]), NULL)
+    columns |= {} if carried else {"was": NULL}
+    plain = conform(frame, {name: kind for name, kind in ROW.items() if name not in _DERIVED}, **columns)
+    return conform(plain, ROW, **_DERIVED)
 
 
 @dataclass(frozen=True)
 class Inputs:
     """The input tables; `reported` is name → statement, for statements that were read from files."""
 
-    ledger: Source
-    statements: tuple[Source, ...]
+    ledger: InputTable
+    statements: tuple[InputTable, ...]
     reported: Mapping[str, Statement]
 
     def statement_rows(self, engine: Engine) -> Frame:
         """SQL for the rows of all statements, with the columns ROW."""
-        given = both(*(source.load(engine, STATEMENT_READ) for source in self.statements))
-        return rows_of(conform(given, STATEMENT_READ, **self.where(engine)), STATEMENT)
+        loaded = both(*(source.load(engine, STATEMENT_READ) for source in self.statements))
+        return side_rows(conform(loaded, STATEMENT_READ, **self.where(engine)), STATEMENT)
 
     def ledger_rows(self, engine: Engine) -> Frame:
         """SQL for the rows of the ledger, with the columns ROW."""
-        return rows_of(self.ledger.load(engine, LEDGER_READ), LEDGER)
+        return side_rows(self.ledger.load(engine, LEDGER_READ), LEDGER)
 
     def where(self, engine: Engine) -> dict[str, str]:
-        """Column → SQL for a statement row's account, statement and line, with defaults if the table lacks them."""
+        """Column → SQL for a statement row's account, statement and line, with a default where a row has null."""
         names = {file.account for file in self.reported.values()}
         account = f"coalesce(account, {engine.text(names.pop())})" if len(names) == 1 else "account"
         return {"account": account, "statement": "coalesce(statement, 'statement')", "line": "coalesce(line, 0)"}
@@ -410,7 +414,7 @@ class Inputs:
 
         Raises ReconcileRefused: there is no such engine, or it is not installed.
         """
-        sparks = [table.given for table in (self.ledger, *self.statements) if table.kind == SPARK]
+        sparks = [table.native for table in (self.ledger, *self.statements) if table.kind == SPARK]
         name = named or (SPARK if sparks else DUCKDB)
         if name not in ENGINES:
             raise ReconcileRefused(f"There is no engine {name!r}; there are {', '.join(ENGINES)}.")
@@ -428,20 +432,20 @@ def read_inputs(ledger: Native, statement: Native, phone_key: str | Path | bytes
     no statement, or a file is given twice. Raises StatementRefused: see _read.
     """
     listed = list(statement) if isinstance(statement, list | tuple) else [statement]
-    given = [_read(table, THE_STATEMENT, phone_key) for table in listed]
-    if not given:
+    tables = [_read(table, THE_STATEMENT, phone_key) for table in listed]
+    if not tables:
         raise ReconcileRefused("There is no statement to reconcile with.")
-    reported = [item for item in given if isinstance(item, Statement)]
-    sources = [source(item, THE_STATEMENT) for item in given]
+    reported = [item for item in tables if isinstance(item, Statement)]
+    sources = [input_table(item, THE_STATEMENT) for item in tables]
     hashes = Counter(file.sha256 for file in reported)
     names = Counter(file.name for file in reported) + Counter(
-        str(path.resolve()) for table in sources if table.kind == PATHS for path in table.given
+        str(path.resolve()) for table in sources if table.kind == PATHS for path in table.native
     )
     twice = [file.name for file in reported if hashes[file.sha256] > 1] or [name for name, n in names.items() if n > 1]
     if twice:
         hint = "Leave one of them out; two different files need two names."
         raise ReconcileRefused(f"The same statement was given twice: {' and '.join(twice)}.", hint=hint, names=twice)
-    books = source(_read(ledger, THE_LEDGER, phone_key), THE_LEDGER)
+    books = input_table(_read(ledger, THE_LEDGER, phone_key), THE_LEDGER)
     return Inputs(books, tuple(sources), {file.name: file for file in reported})
 
 

@@ -19,7 +19,7 @@ from workbench.analysis.reconcile.engines import NULL, Engine, Frame, both, conf
 from workbench.analysis.reconcile.inputs import ANY_DAY, LEDGER, OF_SIDE, PREFIX, ROW, STATEMENT, Inputs
 from workbench.analysis.report.captions import counted
 from workbench.analysis.rules import MatchRules
-from workbench.analysis.shapes import EXACT, MADE, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT, Columns
+from workbench.analysis.shapes import EXACT, MADE_UP_PREFIX, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT, Columns
 from workbench.analysis.statements.statement import Statement
 from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused
@@ -33,7 +33,7 @@ a closing date. `keyed` counts rows with a key from the file.
 _COUNTED: Final = {
     "rows": "count(*)", "value": "sum(abs(signed))", "signed": "sum(signed)",
     "first_no": 'min("no")', "last_no": 'max("no")', "good": "count(case when not bad then day end)",
-    "balances": "count(balance_minor)", "keyed": f"count(case when key not like '{MADE}%' then 1 end)",
+    "balances": "count(balance_minor)", "keyed": f"count(case when key not like '{MADE_UP_PREFIX}%' then 1 end)",
 }  # fmt: skip
 
 
@@ -41,8 +41,8 @@ def totals(engine: Engine, rows: Frame, counts: Iterable[str] = _COUNTED) -> Tot
     """The Totals of the rows of one side, with these `counts`, which are names in _COUNTED."""
     sums = ", ".join(f'cast({_COUNTED[name]} as bigint) as "{name}"' for name in counts)
     by = {name: ROW[name] for name in ("account", "source", "currency", "day")}
-    found = f"(select {listed(by)}, {sums} from {rows} group by {listed(by)})"
-    return engine.rows(found, {**by, **dict.fromkeys(counts, "int64")})
+    grouped = f"(select {listed(by)}, {sums} from {rows} group by {listed(by)})"
+    return engine.rows(grouped, {**by, **dict.fromkeys(counts, "int64")})
 
 
 def of_account(lines: Totals, account: str) -> Totals:
@@ -108,7 +108,7 @@ class Run:
     closing: Mapping[str, int] = field(init=False)
     """Account → the day on which its books close, counted from 1970."""
     classified: Classified = field(init=False)
-    again: Totals = field(init=False)
+    repeated: Totals = field(init=False)
     """Totals of repeated statement lines, which do not count."""
 
     def books_of(self, account: str) -> list[Book]:
@@ -122,7 +122,7 @@ class Run:
         return first is not None and any(day is not None and day < first for day in days)
 
     def ends_before(self, side: str) -> dict[str, int]:
-        """Account → its closing day, counted from 1970, for accounts with rows dated later on this `side`."""
+        """Account → its closing day, counted from 1970; only accounts that have later rows on this `side`."""
         lines = self.totals[side]
         return {at: self.closing[at] for line in lines if (line["day"] or 0) > self.closing[at := line["account"]]}
 
@@ -149,12 +149,12 @@ def closings(run: Run) -> tuple[dict[str, int | None], dict[str, int]]:
     last: dict[str, int] = {}
     for line in run.totals[LEDGER]:
         last[line["account"]] = max(last.get(line["account"], 0), line["last_no"] or 0)
-    told = {line["account"] for line in run.totals[LEDGER] if line["balances"]}
-    if not told:
+    with_balances = {line["account"] for line in run.totals[LEDGER] if line["balances"]}
+    if not with_balances:
         return {}, last
-    ends = " or ".join(f'account = {run.engine.text(name)} and "no" = {last[name]}' for name in told)
-    found = run.engine.rows(f"(select * from {run.everything} where {ends})", _BALANCE)
-    return {row["account"]: row["balance_minor"] for row in found if _known(row["balance_minor"])}, last
+    ends = " or ".join(f'account = {run.engine.text(name)} and "no" = {last[name]}' for name in with_balances)
+    rows = run.engine.rows(f"(select * from {run.everything} where {ends})", _BALANCE)
+    return {row["account"]: row["balance_minor"] for row in rows if _known(row["balance_minor"])}, last
 
 
 def books(run: Run, loaded: Frame, counted: Totals) -> list[Book]:
@@ -166,18 +166,18 @@ def books(run: Run, loaded: Frame, counted: Totals) -> list[Book]:
     groups: dict[tuple[str, str], list[Any]] = {(file.account, name): [] for name, file in reported.items()}
     for line in counted:
         groups.setdefault((line["account"], line["source"]), []).append(line)
-    told = {name: (file.opening_minor, file.closing_minor) for name, file in reported.items()}
+    stated = {name: (file.opening_minor, file.closing_minor) for name, file in reported.items()}
     nothing = None, None
-    silent = {key: lines for key, lines in groups.items() if lines and None in told.get(key[1], nothing)}
+    silent = {key: lines for key, lines in groups.items() if lines and None in stated.get(key[1], nothing)}
     ends = _balances_at_the_ends(run.engine, loaded, silent)
-    found = []
+    statements = []
     for (account, name), lines in groups.items():
         file = reported.get(name)
         days = _days(lines, file, limit_of(file, run.as_of))
-        balances = zip(told.get(name, nothing), ends.get((account, name), nothing), strict=True)
-        opening, closing = (worked_out if given is None else given for given, worked_out in balances)
-        found.append(Book(account, name, lines, file, *days, opening, closing))
-    return sorted(found, key=lambda book: (book.account, book.last_day or 0, book.first_day or 0, book.source))
+        balances = zip(stated.get(name, nothing), ends.get((account, name), nothing), strict=True)
+        opening, closing = (worked_out if printed is None else printed for printed, worked_out in balances)
+        statements.append(Book(account, name, lines, file, *days, opening, closing))
+    return sorted(statements, key=lambda book: (book.account, book.last_day or 0, book.first_day or 0, book.source))
 
 
 def _sum(lines: Totals, name: str) -> int:
@@ -233,18 +233,18 @@ def limit_of(file: Statement | None, as_of: int) -> int:
 def _days(lines: Totals, file: Statement | None, as_of: int) -> tuple[int | None, int | None]:
     """The first and the last day of a statement, from its file or its rows, at most `as_of`; None if unknown."""
     good = [line["day"] for line in lines if line["good"] and line["day"] is not None]
-    seen = [day for day in good if day <= as_of]
+    in_time = [day for day in good if day <= as_of]
     first, last = period_of(file)
     is_declared = last is not None and last != max(good, default=None)
-    last = last if is_declared else max(seen, default=None)
-    first = min(seen, default=None) if first is None else first
+    last = last if is_declared else max(in_time, default=None)
+    first = min(in_time, default=None) if first is None else first
     return first, last if last is None else min(last, as_of)
 
 
 def _balances_at_the_ends(
     engine: Engine, loaded: Frame, groups: Mapping[tuple[str, str], Totals]
 ) -> dict[tuple[str, str], tuple[int | None, int | None]]:
-    """(Account, statement) → the balances before its first and after its last row, from its running balance."""
+    """(Account, statement) → the balances before and after its rows, from its running balance; None if unknown."""
     if not any(line["balances"] for lines in groups.values() for line in lines):
         return {}
     spans = {
@@ -272,7 +272,8 @@ def _end_balances(
 ) -> tuple[int | None, int | None]:
     """The balance before a statement's earliest row and after its latest; None where it is unknown.
 
-    `first` and `last` are the first and the last row of the file, None if it has none; `moved` is the sum of all rows.
+    `first` and `last` are the file's first and last row, None if the row has no balance; `moved` is the sum of the
+    effects of all rows.
     """
     opening = first["balance_minor"] - first["signed"] if first else None
     closing = last["balance_minor"] if last else None
@@ -284,12 +285,12 @@ def _end_balances(
     return (opening, closing) if is_late else turned
 
 
-def check_accounts(ledger: Totals, found: Sequence[Book]) -> None:
+def check_accounts(ledger: Totals, books: Sequence[Book]) -> None:
     """Raises ReconcileRefused: the ledger lacks a statement's account or its currency, or no side names a currency.
 
     A statement that moves no money may have an account that the ledger lacks.
     """
-    for book in found:
+    for book in books:
         mine = of_account(ledger, book.account)
         currencies = sorted(_currencies(mine))
         if not currencies and not book.currencies:
@@ -338,21 +339,21 @@ def matches_of(run: Run, settled: pa.Table, decided: pa.Table) -> pd.DataFrame:
     by_person = engine.arrow(decided, {**{name: ROW[name] for name in names}, "group": "string"})
     row = {name: f"case when side = '{STATEMENT}' then \"{own}\" end" for name, own in _STANDS.items()}
     row |= {f"{name}_off": _NO_NUMBER for name in _OFF}
-    found = engine.table(both(
+    rows = engine.table(both(
         *_rows_of_pairs(classified.agreed, rule=by_key, group=pair),
         conform(classified.special, _AGREED, "agrees or told_again", rule=several, group="g", **row),
         *_rows_of_pairs(by_rule, rule="rule", group='"group"'),
         conform(by_person, _AGREED, rule="'decided'", **row),
     ), _AGREED)  # fmt: skip
-    columns = {name: found["signed" if name == "signed_minor" else name] for name in MATCH if name != "differences"}
-    columns["differences"] = pa.array(_differences(found), pa.string())
-    made = typed([pa.table(columns).cast(schema_of(MATCH))], MATCH)
-    made["rule"] = made["rule"].cat.set_categories([*_RULES, *sorted({*settled["rule"].to_pylist()} - {*_RULES})])
-    return made.sort_values(_SORTED, kind="stable", ignore_index=True)
+    columns = {name: rows["signed" if name == "signed_minor" else name] for name in MATCH if name != "differences"}
+    columns["differences"] = pa.array(_differences(rows), pa.string())
+    matches = typed([pa.table(columns).cast(schema_of(MATCH))], MATCH)
+    matches["rule"] = matches["rule"].cat.set_categories([*_RULES, *sorted({*settled["rule"].to_pylist()} - {*_RULES})])
+    return matches.sort_values(_SORTED, kind="stable", ignore_index=True)
 
 
 def _rows_of_pairs(pairs: Frame, **more: str) -> list[Frame]:
-    """SQL for each row of these pairs with the columns _AGREED; `more` has the SQL of `rule` and `group`."""
+    """For each side, SQL for its rows of the pairs (columns _AGREED); `more` has the SQL of `rule` and `group`."""
     apart = {f"{name}_off": f"s_{name} - l_{name}" for name in _OFF}
     own = {
         LEDGER: {"entry": "l_entry", "statement": NULL, "line": _NO_NUMBER},
@@ -365,10 +366,10 @@ def _rows_of_pairs(pairs: Frame, **more: str) -> list[Frame]:
     ]  # fmt: skip
 
 
-def _differences(found: pa.Table) -> Iterator[str | None]:
+def _differences(rows: pa.Table) -> Iterator[str | None]:
     """Yields a text for each row with the differences in amount, fee and days, statement less ledger; None if equal."""
-    offs = (found[f"{name}_off"].fill_null(0).to_pylist() for name in _OFF)
-    for amount, fee, days, currency in zip(*offs, found["currency"].to_pylist(), strict=True):
+    offs = (rows[f"{name}_off"].fill_null(0).to_pylist() for name in _OFF)
+    for amount, fee, days, currency in zip(*offs, rows["currency"].to_pylist(), strict=True):
         parts = [f"{name} {money_text(off, currency)}" for name, off in (("amount", amount), ("fee", fee)) if off]
         parts += [f"{days} day{'s' if abs(days) > 1 else ''}"] if days else []
         yield "; ".join(parts) or None
@@ -377,19 +378,19 @@ def _differences(found: pa.Table) -> Iterator[str | None]:
 def summary_of(run: Run, rows: pa.Table) -> pd.DataFrame:
     """The summary (columns SUMMARY) of both sides and of repeated lines; `rows` are the rows of breaks."""
     by, counts = ("account", "business_date", "code", "currency"), tuple(SUMMARY)[4:]
-    made: dict[tuple[Any, ...], dict[str, int]] = defaultdict(lambda: dict.fromkeys(counts, 0))
+    groups: dict[tuple[Any, ...], dict[str, int]] = defaultdict(lambda: dict.fromkeys(counts, 0))
 
     def count(line: Mapping[str, Any], code: str, side: str, sign: int = 1) -> None:
-        of, signed = made[line["account"], line["day"], code, line["currency"]], sign * line["signed"]
-        of[f"{side}_rows"] += sign * line["rows"]
-        of[f"{side}_value_minor"] += signed
-        of["variance_minor"] += signed if side == LEDGER else -signed
-        of["moved_minor"] += sign * line["value"]
+        group, signed = groups[line["account"], line["day"], code, line["currency"]], sign * line["signed"]
+        group[f"{side}_rows"] += sign * line["rows"]
+        group[f"{side}_value_minor"] += signed
+        group["variance_minor"] += signed if side == LEDGER else -signed
+        group["moved_minor"] += sign * line["value"]
 
     for side, lines in run.totals.items():
         for line in lines:
             count(line, MATCHED, side)
-    for line in run.again:
+    for line in run.repeated:
         count(line, MATCHED, STATEMENT, -1)
         count({**line, "signed": 0, "value": 0}, TOLD_AGAIN, STATEMENT)
     valued = rows.append_column("value", pc.abs(rows["signed"])).group_by(
@@ -402,9 +403,9 @@ def summary_of(run: Run, rows: pa.Table) -> pd.DataFrame:
         count(line, line["code"], line["side"])
     # Null sorts first. A day on which every row is part of a break has no line for matched rows.
     records = [
-        {**dict(zip(by, key, strict=True)), **made[key]}
-        for key in sorted(made, key=lambda key: [(part is not None, part) for part in key])
-        if key[2] != MATCHED or made[key]["ledger_rows"] + made[key]["statement_rows"] > 0
+        {**dict(zip(by, key, strict=True)), **groups[key]}
+        for key in sorted(groups, key=lambda key: [(part is not None, part) for part in key])
+        if key[2] != MATCHED or groups[key]["ledger_rows"] + groups[key]["statement_rows"] > 0
     ]
     result = frame(records, SUMMARY)
     result["code"] = result["code"].cat.set_categories([MATCHED, TOLD_AGAIN, *CODES])
@@ -420,7 +421,7 @@ def proof_line(account: str, run: Run, explained: int, tolerated: int) -> dict[s
     books, ends, before = run.books_of(account), run.closings.get(account), run.carried.closed_of(account)
     signed = {side: _sum(of_account(lines, account), "signed") for side, lines in run.totals.items()}
     in_files = sum(book.sum("signed") for book in books)
-    moved, carried = in_files - _sum(of_account(run.again, account), "signed"), signed[STATEMENT] - in_files
+    moved, carried = in_files - _sum(of_account(run.repeated, account), "signed"), signed[STATEMENT] - in_files
     brought = int(before.get("brought_minor", 0))
     opening = int(before["statement_minor"]) if before else books[0].opening
     if opening is None:
@@ -449,8 +450,8 @@ def proof_line(account: str, run: Run, explained: int, tolerated: int) -> dict[s
     names = " and ".join(book.source for book in books)
     blank = ""
     if closing is None and not any(book.sum("good") for book in books):
-        what = "no row that can be read" if any(book.sum("rows") for book in books) else "no rows"
-        blank = f"{names} has {what} {NOTHING_PROVEN}"
+        content = "no row that can be read" if any(book.sum("rows") for book in books) else "no rows"
+        blank = f"{names} has {content} {NOTHING_PROVEN}"
     doubts = _doubts(account, run.ledger)
     line["holds"] = not (line["unexplained_minor"] or line["opening_minor"] or gap or jumps or blank or doubts)
     for file, rows in ((book.file, book.sum("rows")) for book in books if book.file and book.sum("balances")):
@@ -464,10 +465,10 @@ def proof_line(account: str, run: Run, explained: int, tolerated: int) -> dict[s
 def _doubts(account: str, ledger: LedgerRead) -> list[str]:
     """Sentences with reasons to doubt that the ledger continues from the balance of the earlier run."""
     if why := ledger.unknown.get(account):
-        told = "was of a version that did not note" if why == OLDER else "noted under another key"
+        fault = "was of a version that did not note" if why == OLDER else "noted under another key"
         how = "reconcile the earlier periods again" if why == OLDER else GIVE_THE_KEY.rstrip(".").replace("U", "u", 1)
         return [
-            f"the earlier run {told} which rows of the ledger it read, so rows booked since are not told apart: {how}"
+            f"the earlier run {fault} which rows of the ledger it read, so rows booked since are not told apart: {how}"
         ]
     missing = ledger.missing[ledger.missing["account"] == account]
     if missing.empty:
@@ -490,14 +491,15 @@ def _commonest(counted: Totals, account: str) -> str | None:
 def _note(
     line: Mapping[str, Any], jumps: Sequence[tuple[str, dict[Any, Any]]], text: list[str], *, worked_out: bool
 ) -> str:
-    """The note of an account: the sentences `text`, then jumps of the running balance, and differences of the balances.
+    """The note of an account: the sentences `text`, then the first of `jumps`, and what differs between the balances.
 
-    `line` is the row of the proof. `jumps` has the name of a statement and a row of its findings each. With
-    `worked_out`, the note says that the closing balance is computed. The new sentences are appended to `text` in place.
+    `line` is the row of the proof. A jump is the name of a statement and a row of its findings, where the running
+    balance does not follow. With `worked_out`, the note says that the closing balance is computed. The new sentences
+    are appended to `text` in place; without any sentence, the note is EXACT.
     """
     if jumps:
         name, jump = jumps[0]
-        expected, found = (money_text(int(jump[f"{of}_minor"]), line["currency"]) for of in ("expected", "found"))
+        expected, found = (money_text(int(jump[f"{which}_minor"]), line["currency"]) for which in ("expected", "found"))
         more = f", and in {len(jumps) - 1} more" if len(jumps) > 1 else ""
         where = f"the running balance of {name} does not agree in line {jump['line']}{more}"
         text.append(f"{where}: {expected} expected, {found} found")
@@ -512,10 +514,11 @@ def _note(
 
 
 def aside_of(now_matched: pa.Table, rows: pa.Table, decided: pa.Table) -> pd.DataFrame:
-    """For each account, the rows that the rates leave out: rows of earlier periods, and rows that decisions closed.
+    """Counts, by account and currency, what the rates leave out: rows of earlier periods, and rows decisions closed.
 
-    The columns are account, currency, and the number and value of these rows and of the matched ones among them. `rows`
-    are the rows of breaks, `now_matched` carried rows that match now, and `decided` rows that decisions closed.
+    `rows` and `value` count all of them, `matched_rows` and `matched_value` those that match or that a decision closed.
+    The argument `rows` has the rows of breaks, `now_matched` carried rows that match now, and `decided` rows that
+    decisions closed.
     """
     waiting, by = rows.filter(pc.is_valid(rows["since"])), ["account", "currency"]
     parts = []
@@ -526,5 +529,5 @@ def aside_of(now_matched: pa.Table, rows: pa.Table, decided: pa.Table) -> pd.Dat
         parts.append(pa.table({name: part[name] for name in by} | counts))
     sums = pa.concat_tables(parts).group_by(by, use_threads=False).aggregate([(name, "sum") for name in counts])
     named = sums.rename_columns([name.removesuffix("_sum") for name in sums.column_names])
-    made: pd.DataFrame = named.sort_by([(name, "ascending") for name in by]).to_pandas()
-    return made
+    aside: pd.DataFrame = named.sort_by([(name, "ascending") for name in by]).to_pandas()
+    return aside

@@ -24,7 +24,7 @@ _FEW, _LISTED = 5, 20
 _REASON, _KEY = 200, 24
 """The most characters of a reason and of a key that a table shows."""
 _NARRATIVE, _NARROW, _PIPED = 60, 16, 120
-"""Widths in characters: of a narrative on a terminal and without one, at least; and of a line without a terminal."""
+"""Characters: the least for a narrative on a terminal and without one; and the width of a line without a terminal."""
 _CLOSINGS: Final = ("ledger_minor", "statement_minor")
 _GO_ON: Final = (
     'Go on with result.breaks, result.matches and result.proof (tables), result.report("page.html"), '
@@ -52,7 +52,7 @@ HEADINGS: Final[Mapping[str, str]] = {
     "moved_minor": "moved on both sides, unsigned",
     "signed_minor": "net, signed",
 }
-"""Column name → heading, where the heading is not the name without `_minor` and underscores. Net includes the fee."""
+"""Column name → heading, where it is not the name without `_minor` and underscores. Net amounts are after the fee."""
 PROOF_HEADINGS: Final[Mapping[str, str]] = {
     "ledger_minor": "ledger closing",
     "statement_minor": "statement closing",
@@ -60,7 +60,7 @@ PROOF_HEADINGS: Final[Mapping[str, str]] = {
     "opening_minor": "openings differ by",
     "gap_minor": "gap in the file's balances",
 }
-"""Column name → heading in the proof, whose amounts are balances and the parts of their difference."""
+"""Column name → heading in the table of the proof, where it is not the name without `_minor` and underscores."""
 
 
 signed_text: Final = partial(major_text, signed=True)
@@ -86,25 +86,26 @@ def is_proven(result: Reconciled) -> bool:
 def unreadable(result: Reconciled) -> list[str]:
     """A sentence for each file of which half of the rows or more cannot be used."""
     bad = result.breaks[result.breaks["code"] == INVALID].sort_values("line", kind="stable")
-    found, counted_ = [], ("side", "name", "sha256", "rows", "unreadable_rows")
+    begins = BREAK_CODES[INVALID].reason.partition("{")[0]
+    sentences, names = [], ("side", "name", "sha256", "rows", "unreadable_rows")
     # Asking for inputs hashes them, which is needless if every row can be used.
-    for side, name, sha256, rows, count in python_rows(result.inputs, *counted_) if len(bad) else ():
-        mine = bad[(bad["side"] == side) & ((bad["statement"] == name) | (side == "ledger"))]
-        if count and 2 * count >= rows and len(mine):
+    for side, name, sha256, rows, count in python_rows(result.inputs, *names) if len(bad) else ():
+        rows_of_file = bad[(bad["side"] == side) & ((bad["statement"] == name) | (side == "ledger"))]
+        if count and 2 * count >= rows and len(rows_of_file):
             called = name if sha256 or side != "ledger" else "the ledger"
-            reason = _in_short(mine["reason"].iloc[0]).removeprefix(BREAK_CODES[INVALID].reason.partition("{")[0])
+            reason = _in_short(rows_of_file["reason"].iloc[0]).removeprefix(begins)
             text = f"{count:,} of {rows:,} rows of {called} cannot be read: check the layout."
-            found.append(f"{text} First reason: {reason}")
-    return found
+            sentences.append(f"{text} First reason: {reason}")
+    return sentences
 
 
 def _in_short(reason: str) -> str:
     return shortened(" ".join(reason.split()), _REASON, counts_mark=False)
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """The number with its noun: `1 break`, `2 breaks`. `many` is the plural; by default `one` followed by s."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+def counted(number: int, singular: str, plural: str = "") -> str:
+    """The number with its noun: `1 break`, `2 breaks`. `plural` is by default `singular` followed by s."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def headline(result: Reconciled) -> str:
@@ -147,7 +148,7 @@ def _numbers(*headings: str) -> list[str | DisplayColumn]:
 
 
 def reconciliations(result: Reconciled) -> list[DisplayTable]:
-    """A table with the reconciliation for each account."""
+    """One table for each account: its reconciliation, from both balances to the adjusted balances."""
     columns = ["balance or item", *_numbers("items", "amount")]
     return [
         table(account.caption, columns, [
@@ -157,28 +158,28 @@ def reconciliations(result: Reconciled) -> list[DisplayTable]:
     ]  # fmt: skip
 
 
-def accounts(result: Reconciled) -> DisplayTable:
-    """A table of accounts: the rows on both sides, the matched shares by number and by value, and the variance."""
+def account_rows(result: Reconciled) -> DisplayTable:
+    """A table of accounts: numbers of rows on both sides, shares of matched rows by number and value, and variance."""
     columns = [
         "account", *_numbers("ledger rows", "statement rows", "matched", "timing", "in breaks"),
         *_numbers("matched by count", "by net value", "net variance"), "currency",
     ]  # fmt: skip
-    made = []
-    for name, currency, ledger, statement, matched, timing, variance, of_period, value in totals.by_account(result):
-        rows = [f"{count:,}" for count in (ledger, statement, matched, timing, ledger + statement - matched - timing)]
-        made.append((name, *rows, percent(*of_period), percent(*value), signed_text(variance, currency), currency))
-    return table("Rows of each account on both sides, and how many of them agree", columns, made)
+    rows = []
+    for name, currency, ledger, statement, matched, timing, variance, *shares in totals.sums_by_account(result):
+        counts = [f"{count:,}" for count in (ledger, statement, matched, timing, ledger + statement - matched - timing)]
+        rows.append((name, *counts, *(percent(*share) for share in shares), signed_text(variance, currency), currency))
+    return table("Rows of each account on both sides, and how many of them agree", columns, rows)
 
 
 def open_breaks(result: Reconciled, width: int | None, file: Path | None = None) -> DisplayTable:
-    """The largest breaks to settle, grouped by the advice on them. Unusable rows are left out: see `unusable`.
+    """A table of the largest breaks to settle, grouped by advice. It leaves out unusable rows: see `unusable`.
 
-    `width` is the terminal's width in characters; None without a terminal. The caption names `file`, if given, as the
-    file with all breaks.
+    `width` is the terminal's width in characters; None without a terminal. If breaks are left out, the last line names
+    `file` as the file with all breaks; None if no file has been written.
     """
-    waits = result.breaks["code"].isin([TIMING, INVALID])
-    mine = result.breaks[result.breaks["verdict"].isna() & ~waits]
-    largest = mine.loc[mine["variance_minor"].abs().sort_values(ascending=False, kind="stable").index]
+    is_left_out = result.breaks["code"].isin([TIMING, INVALID])
+    to_settle = result.breaks[result.breaks["verdict"].isna() & ~is_left_out]
+    largest = to_settle.loc[to_settle["variance_minor"].abs().sort_values(ascending=False, kind="stable").index]
     # A few of each code, and not all of one.
     first = largest.groupby("code", observed=True).cumcount().sort_values(kind="stable").index[:_LISTED]
     rows = [*records(largest.loc[first])]
@@ -189,19 +190,19 @@ def open_breaks(result: Reconciled, width: int | None, file: Path | None = None)
     ]
     columns = ["break", "account", "key", *_numbers("amount, net", "age")]
     room = (width or _PIPED) - len(str(table("", columns, cells)).splitlines()[1]) - 2
-    most = max(room, _NARRATIVE if width else _NARROW)
+    widest = max(room, _NARRATIVE if width else _NARROW)
     titles = [f"{row['code']}: {row['settlement']}" for row in rows]
     titles = ["" if title == before else title for before, title in pairwise(["", *titles])]
-    texts = [shortened(" ".join((row["description"] or "").split()), most) for row in rows]
+    texts = [shortened(" ".join((row["description"] or "").split()), widest) for row in rows]
     bad = int((result.breaks["verdict"].isna() & (result.breaks["code"] == INVALID)).sum())
-    many = f"{f'{len(mine):,} of ' if bad else ''}{counted(len(mine) + bad, 'break')} to settle"
-    rest = f"; {counted(bad, 'row')} that cannot be used {'is' if bad == 1 else 'are'} listed apart" if bad else ""
-    made = table(
-        f"{many}, by what to do; where both sides have it, ledger ≠ statement{rest}",
+    caption = f"{f'{len(to_settle):,} of ' if bad else ''}{counted(len(to_settle) + bad, 'break')} to settle"
+    apart = f"; {counted(bad, 'row')} that cannot be used {'is' if bad == 1 else 'are'} listed apart" if bad else ""
+    listed = table(
+        f"{caption}, by what to do; where both sides have it, ledger ≠ statement{apart}",
         [*columns, "narrative"],
         [(*cell, text) for cell, text in zip(cells, texts, strict=True)],
     )
-    return replace(made, titles=(*titles, *_further(len(mine) - len(rows), file)))
+    return replace(listed, titles=(*titles, *_line_on_more(len(to_settle) - len(rows), file)))
 
 
 def _moved(row: Mapping[str, Any]) -> str:
@@ -226,27 +227,27 @@ def key_text(key: str | None) -> str:
 
 
 def codes(result: Reconciled) -> DisplayTable:
-    """A table of codes: the number of breaks, their variances by sign, and who has decided about them."""
+    """A table with a row for each code and currency: breaks, positive, negative and net variances, and decisions."""
     columns = [
         "code", *_numbers("breaks", "rows", "ledger has more", "statement has more", "variance"), "currency",
         *_numbers("oldest"), "decided",
     ]  # fmt: skip
-    made = [
+    code_rows = [
         (
             code.code, f"{code.breaks:,}", f"{code.rows:,}",
             *(major_text(minor, code.currency) for minor in (code.up_minor, -code.down_minor)),
             signed_text(code.net_minor, code.currency), code.currency, _days(code.oldest_days), decided(code),
-        ) for code in totals.by_code(result)
+        ) for code in totals.sums_by_code(result)
     ]  # fmt: skip
-    return table("Breaks by what to do, net of fees", columns, made)
+    return table("Breaks by what to do, net of fees", columns, code_rows)
 
 
-def decided(found: totals.Code) -> str:
-    """A text on the decided breaks of a code: their number, unless it is all of them, and who decided; else empty."""
-    if not found.decided:
+def decided(code: totals.CodeSums) -> str:
+    """Says how many breaks of a code are decided, and by whom: `1 of 2 decided by Accounts`. Empty if none is."""
+    if not code.decided:
         return ""
-    many = "" if found.is_decided else f"{found.decided:,} of {found.breaks:,} "
-    text = f"{many}decided{f' by {found.who}' if found.who else ''}"
+    many = "" if code.is_decided else f"{code.decided:,} of {code.breaks:,} "
+    text = f"{many}decided{f' by {code.who}' if code.who else ''}"
     return text[0].upper() + text[1:]
 
 
@@ -256,93 +257,96 @@ def _days(days: int | None) -> str:
 
 def closed(result: Reconciled) -> DisplayTable:
     """A table of the breaks that this period closed, each with the match or the decision that closed it."""
-    made = []
+    rows = []
     names = ("account", "key", "code", "variance_minor", "currency", "rule", "verdict", "who", "why")
     for account, key, code, variance, currency, rule, verdict, who, why in python_rows(result.closed, *names):
         how = totals.in_words(verdict, who, why) if verdict else totals.in_words("match", rule, why)
-        made.append((account, key_text(key), code, signed_text(variance, currency), currency, how))
-    return table("Closed in this period", ["account", "key", "was", *_numbers("variance"), "currency", "how"], made)
+        rows.append((account, key_text(key), code, signed_text(variance, currency), currency, how))
+    return table("Closed in this period", ["account", "key", "was", *_numbers("variance"), "currency", "how"], rows)
 
 
 def unusable(result: Reconciled) -> DisplayTable:
     """A table of the first unusable rows, each with the reason."""
     bad = result.breaks[result.breaks["code"] == INVALID]
-    rows = python_rows(bad.head(_FEW), "side", "statement", "line", "entry", "reason")
-    made = [
+    first = python_rows(bad.head(_FEW), "side", "statement", "line", "entry", "reason")
+    rows = [
         (side if side == "ledger" else file, f"{line or entry or ''}", _in_short(reason))
-        for side, file, line, entry, reason in rows
+        for side, file, line, entry, reason in first
     ]
     more = f", the first {_FEW} of {len(bad):,}" if len(bad) > _FEW else ""
-    return table(f"Rows that cannot be used{more}", ["of", "line or entry", "reason"], made)
+    return table(f"Rows that cannot be used{more}", ["of", "line or entry", "reason"], rows)
 
 
 def proposed(suggestions: pd.DataFrame, file: Path | None = None) -> list[str]:
-    """The reasons of the first `suggestions`, and a line on how many follow; `file`, if given, has all."""
-    return [*suggestions["why"].head(_FEW).tolist(), *_further(len(suggestions) - _FEW, file)]
+    """The reasons of the first `suggestions` (columns SUGGESTION), and a line with the number of the others.
+
+    The line names `file` as the file with all suggestions; None if no file has been written.
+    """
+    return [*suggestions["why"].head(_FEW).tolist(), *_line_on_more(len(suggestions) - _FEW, file)]
 
 
-def _further(more: int, file: Path | None) -> list[str]:
-    """A list with a line about `more` rows that are not listed, and the `file` that has them; empty if `more` is 0."""
+def _line_on_more(more: int, file: Path | None) -> list[str]:
+    """One line: `more` rows are not listed, and `file` (or the option to write one) has all. Empty if `more` is 0."""
     where = f" in {file}" if file else ": --out breaks.csv writes them all"
     return [f"and {more:,} more{where}"] if more > 0 else []
 
 
-def nets(result: Reconciled, currency: str, by: str) -> DisplayTable:
+def variances(result: Reconciled, currency: str, by: str) -> DisplayTable:
     """A table of variances by age (`by` is `bucket`) or by `business_date`, for the accounts in one currency."""
-    what, unit = ("age", "age in days") if by == "bucket" else ("business date", "business date")
-    made = [
+    order, unit = ("age", "age in days") if by == "bucket" else ("business date", "business date")
+    rows = [
         (str(name), f"{net.breaks:,}", major_text(net.up_minor, currency), major_text(-net.down_minor, currency))
         for name, net in totals.nets(result, currency, by).items()
     ]
     columns = [unit, *_numbers("breaks", "ledger has more", "statement has more")]
-    return table(f"Breaks by {what}, net of fees, in {currency}", columns, made)
+    return table(f"Breaks by {order}, net of fees, in {currency}", columns, rows)
 
 
 def proof(result: Reconciled) -> DisplayTable:
-    """A table of the closing balances and the parts of their difference, without parts that are 0 in all accounts."""
+    """A table of the closing balances and the parts of their difference, but no parts that are 0 in all accounts."""
     always = (*_CLOSINGS, "difference_minor", "breaks_minor", "unexplained_minor")
     names = [
         str(name) for name in result.proof.columns
         if str(name).endswith("_minor") and (name in always or result.proof[name].any())
     ]  # fmt: skip
     columns = ["account", *_numbers(*(heading(name, PROOF_HEADINGS) for name in names)), "currency", "holds"]
-    made = [
+    rows = [
         (row["account"], *(major_text(row[name], row["currency"], signed=name not in _CLOSINGS) for name in names),
          row["currency"], "yes" if row["holds"] else "no") for row in records(result.proof)
     ]  # fmt: skip
-    return table("Proof: closing balances and what sets them apart", columns, made)
+    return table("Proof: closing balances and what sets them apart", columns, rows)
 
 
 def inputs(result: Reconciled) -> DisplayTable:
     """A table of the inputs, each with its hash, or `not a file` if it has none."""
     columns = ["side", "name", *_numbers("rows"), "account", "from", "to", "SHA-256"]
     names = ("side", "name", "rows", "account", "first_date", "last_date", "sha256")
-    made = [
+    input_rows = [
         (side, name or "", f"{count:,}", account or "", *("" if day is None else day.isoformat() for day in period),
          sha256 or "not a file")
         for side, name, count, account, *period, sha256 in python_rows(result.inputs, *names)
     ]  # fmt: skip
-    return table("What was compared", columns, made)
+    return table("What was compared", columns, input_rows)
 
 
 def overview(
-    given: Reconciled, notes: Iterable[str], *, width: int | None = None, file: Path | None = None
+    reconciled: Reconciled, notes: Iterable[str], *, width: int | None = None, file: Path | None = None
 ) -> list[str | DisplayTable]:
     """The report's parts: headline, notes, reconciliations, breaks to settle, closed breaks, sums by account and code.
 
-    Accounts have their names in the user's books. `width` and `file` are as for `open_breaks`.
+    Accounts have their names in the user's books. `notes` are sentences. `width` and `file` are as for `open_breaks`.
     """
-    result = totals.named(given)
-    tables = [open_breaks(result, width, file), closed(result), accounts(result), codes(result)]
+    result = totals.named(reconciled)
+    tables = [open_breaks(result, width, file), closed(result), account_rows(result), codes(result)]
     return [headline(result), *notes, *reconciliations(result), *(table for table in tables if table.rows)]
 
 
-def text(result: Reconciled) -> str:
+def overview_text(result: Reconciled) -> str:
     """The overview as text for a terminal or a log."""
     return "\n\n".join(visible(block) if isinstance(block, str) else block.text() for block in _blocks(result))
 
 
-def html(result: Reconciled) -> str:
+def overview_html(result: Reconciled) -> str:
     """The overview as HTML for a notebook: paragraphs and captioned tables, without a script."""
     blocks = _blocks(result)
     return "".join(f"<p>{sentence(block)}</p>" if isinstance(block, str) else block.html() for block in blocks)
@@ -350,6 +354,6 @@ def html(result: Reconciled) -> str:
 
 def _blocks(result: Reconciled) -> list[str | DisplayTable]:
     many = len(result.suggestions)
-    found = f"{counted(many, 'suggestion')} to look at: result.suggestions" if many else ""
-    ends = filter(None, (result.carry_note, found, result.sign_off, _GO_ON))
+    to_look_at = f"{counted(many, 'suggestion')} to look at: result.suggestions" if many else ""
+    ends = filter(None, (result.carry_note, to_look_at, result.sign_off, _GO_ON))
     return [*overview(result, result.notes), *ends]

@@ -1,13 +1,13 @@
 """Files of a reconciliation for other programs: the breaks as a table, and decided breaks as lines of a journal.
 
-`write` chooses the writer by a file's ending.
+`write_results` chooses the writer by a file's ending.
 
 The journal has one balanced entry for each decided break, in a general form and as three programs import it. The
 columns are those that the vendors document: "Import audit trail transactions" of Sage 50 Accounts (Sage Knowledgebase,
 UK), "Enter multiple manual journals using an import template" (Xero Central), and "Import journal entries" of
 QuickBooks Online (QuickBooks Help, Intuit). Xero's page says how many lines a file may have, and asks for the name of a
-tax rate: "Tax Exempt" is there from the start and cannot be deleted ("Default tax rates" of the American edition; the
-global one has it too). In the United Kingdom the like is called "No VAT", in Australia "BAS Excluded".
+tax rate: "Tax Exempt" exists in every new organisation and cannot be deleted ("Default tax rates", American edition;
+the global edition has it too). The British edition calls such a rate "No VAT", the Australian one "BAS Excluded".
 """
 
 import csv
@@ -40,24 +40,24 @@ from workbench.visible import BLANKS, FORMULA_SIGNS, armed, begins_as_formula
 
 XLSX, HTML = ".xlsx", ".html"
 _BEGINS_AGAIN: Final = re.compile(rf"([;\t\r\n][\"{BLANKS}]*)([{FORMULA_SIGNS}]?)")
-"""Matches where a cell may begin inside a text.
+"""Matches the places in a text where a spreadsheet may begin a new cell; group 2 is a sign that begins a formula.
 
-A spreadsheet that separates cells by semicolons, as in much of Europe, also splits a quoted text there. The pattern
-takes a run of blanks at once; otherwise it would search from each blank to the end.
+A spreadsheet that separates cells by semicolons, as in much of Europe, splits texts at semicolons even in quotes. The
+pattern takes a run of blanks at once: a search that starts anew at each blank would be slow.
 """
 _TEXTS: Final = ("string", "category")
 
 
-def check(outs: Sequence[Path], inputs: Collection[Path], journal: Path | None = None) -> None:
-    """Checks the output files before the work begins; `journal` is the file of the journal, if one is to be written.
+def check_paths(outs: Sequence[Path], inputs: Collection[Path], journal: Path | None = None) -> None:
+    """Checks the paths `outs` and `journal` (None for no journal) before the work begins; `inputs` are not overwritten.
 
-    Raises ReportRefused: an ending is unknown, a folder is missing, two results have one file, or a file is an input.
+    Raises ReportRefused: an ending is unknown, a folder is missing, a path is named twice, or a path is an input.
     """
     if journal is not None:
         _check_journal(journal)
         outs = [*outs, journal]
     read, endings = {path.resolve() for path in inputs}, (XLSX, HTML, files.CSV, files.PARQUET)
-    for place, out in enumerate(outs):
+    for index, out in enumerate(outs):
         if out.suffix.lower() not in endings:
             known = ", ".join(endings)
             raise ReportRefused(f"{out} ends in {out.suffix or 'nothing'}; results are written to {known}.")
@@ -65,19 +65,20 @@ def check(outs: Sequence[Path], inputs: Collection[Path], journal: Path | None =
             raise ReportRefused(f"{out} cannot be written: there is no folder {out.parent}.")
         if out.is_dir() or out.resolve() in read:
             raise ReportRefused(f"{out} cannot be written: it is {'a folder' if out.is_dir() else 'an input'}.")
-        if out.resolve() in {path.resolve() for path in outs[:place]}:
+        if out.resolve() in {path.resolve() for path in outs[:index]}:
             raise ReportRefused(f"{out} is named twice.")
         if _is_table(out) and out != journal and _beside(out).resolve() in {*read, *map(Path.resolve, outs)}:
             raise ReportRefused(f"{_beside(out)} cannot be written twice: the suggestions of {out} go there.")
 
 
-def write(result: Reconciled, out: Path, *, excel: bool = False, matches: bool = False) -> list[Path]:
+def write_results(result: Reconciled, out: Path, *, excel: bool = False, matches: bool = False) -> list[Path]:
     """Writes the results to a file, in the format of its ending, and returns the paths of the written files.
 
-    With `matches`, a workbook also has every matched row. A table has the columns BREAK, amounts in whole minor units,
-    and text exactly as in the input, even if a spreadsheet would run it as a formula; suggestions go into a second file
-    beside it. With `excel`, a .csv file begins with a UTF-8 mark, and text that a spreadsheet would run begins with an
-    apostrophe; such a file is for people, not for programs. Raises ReportRefused: a file cannot be written.
+    With `matches`, a workbook also has every matched row. A .csv or .parquet file has the columns BREAK, amounts in
+    whole minor units, and text exactly as in the input, even if a spreadsheet would run it as a formula; suggestions go
+    into a second file beside it, `…-suggestions`. With `excel`, a .csv file begins with a UTF-8 mark, and text that a
+    spreadsheet would run begins with an apostrophe; such a file is for people, not for programs. Raises ReportRefused:
+    a file cannot be written.
     """
     if not _is_table(out):
         if out.suffix.lower() == XLSX:
@@ -110,16 +111,16 @@ def _beside(out: Path) -> Path:
 
 
 def formula_warning(result: Reconciled, outs: Sequence[Path]) -> str:
-    """A warning about cells that a spreadsheet would run, in .csv files of `outs` without apostrophes; else empty."""
+    """Warns of cells that a spreadsheet would run in `outs`, .csv files written without `excel`; empty if none is."""
     tables = ((result.breaks, BREAK), (result.suggestions, SUGGESTION)) if outs else ()
     texts = [
         table[name].dropna().astype("string") for table, shape in tables for name, kind in shape.items()
         if kind in _TEXTS
     ]  # fmt: skip
     many = sum(text != _quoted(text) for column in texts for text in column)
-    what = f"{' and '.join(out.name for out in outs)} has {captions.counted(many, 'cell')}"
-    how = "do not open the file in a spreadsheet, or write it with --excel."
-    return f"{what} that a spreadsheet would run as formulas: {how}" if many else ""
+    subject = f"{' and '.join(out.name for out in outs)} has {captions.counted(many, 'cell')}"
+    advice = "do not open the file in a spreadsheet, or write it with --excel."
+    return f"{subject} that a spreadsheet would run as formulas: {advice}" if many else ""
 
 
 def _armed_cells(frame: pd.DataFrame, shape: Columns) -> pd.DataFrame:
@@ -130,7 +131,7 @@ def _armed_cells(frame: pd.DataFrame, shape: Columns) -> pd.DataFrame:
 
 
 def _quoted(text: str) -> str:
-    kept = _BEGINS_AGAIN.sub(lambda found: f"{found[1]}'{found[2]}" if found[2] else found[1], text)
+    kept = _BEGINS_AGAIN.sub(lambda match: f"{match[1]}'{match[2]}" if match[2] else match[1], text)
     return f"'{kept}" if begins_as_formula(text) else kept
 
 
@@ -139,12 +140,12 @@ AGAINST: Final[Mapping[str, tuple[str, int]]] = {
     "fee_raised": (CHARGES, -1), "fee_lowered": (CHARGES, 1), "rounded_up": (ROUNDING, 1),
     "rounded_down": (ROUNDING, -1),
 }  # fmt: skip
-"""Recipe of a proposal → the account against which its entry is posted, and the sign of its effect on the books.
+"""Recipe of a proposed entry → its opposite account, and the sign of the entry's effect on the reconciled account.
 
-Entries of all other recipes are posted against suspense; entries of a rule's kind `interest`, against interest.
+The opposite account of all other recipes is suspense; if a rule gives the kind `interest`, it is interest.
 """
 _BOOKED: Final = ("accept", "expected")
-"""The verdicts with a journal entry if the books have to change; a break that is written off always has one."""
+"""The verdicts that are booked only if the books are wrong; a write-off is booked whichever balance it adjusts."""
 
 
 def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: date | None = None) -> pd.DataFrame:
@@ -166,10 +167,10 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
     for row in _decided(totals.named(result)):
         if _without_entry(row):
             continue
-        told = totals.in_words(row["verdict"], None, row["why"] or row["rule"])
+        decision = totals.in_words(row["verdict"], None, row["why"] or row["rule"])
         text = " ".join((row["description"] or "").split()) or row["code"]
         line = {"entry": row["id"], "date": on or row["business_date"], "currency": row["currency"],
-                "narrative": armed(f"{text} ({told})")}  # fmt: skip
+                "narrative": armed(f"{text} ({decision})")}  # fmt: skip
         for posted, reference, minor in _lines(row):
             debit, credit = max(minor, 0), max(-minor, 0)
             amounts = {"debit_minor": debit, "credit_minor": credit, "reference": reference}
@@ -180,9 +181,8 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
 def _lines(row: Mapping[str, Any]) -> list[tuple[str, str, int]]:
     """The account, the reference and the amount (positive for a debit) of each line that books a break.
 
-    In the reconciled account, the gross amount and the fee have a line each: a single line with the net amount would
-    differ from the statement's row in both. A movement under a wrong reference is reversed, and booked under the
-    statement's.
+    In the reconciled account, the gross amount and the fee have a line each, since the statement's row states both. A
+    movement under a wrong reference is reversed, and booked again under the statement's reference.
     """
     account, key, bodies = row["account"], row["key"], json.loads(row["proposal"] or "[]")
     booked, stated, lines = row["ledger_minor"] or 0, row["statement_minor"], list[tuple[str, str, int]]()
@@ -190,15 +190,15 @@ def _lines(row: Mapping[str, Any]) -> list[tuple[str, str, int]]:
         lines, booked = [(account, bodies[0]["reference"], -booked)], 0
     fee = 0 if stated is None else (row["statement_fee_minor"] or 0) - bool(booked) * (row["ledger_fee_minor"] or 0)
     lines += [(account, key, (stated or 0) - booked + fee), (account, key, -fee)]
-    parts, rest = Counter[str](), SUSPENSE
+    parts, other_account = Counter[str](), SUSPENSE
     for body in bodies if row["verdict"] != WRITE_OFF else ():
-        rest = INTEREST if body.get("description", "").startswith(f"{INTEREST}: ") else rest
+        other_account = INTEREST if body.get("description", "").startswith(f"{INTEREST}: ") else other_account
         if body["recipe"] in AGAINST:
             against, sign = AGAINST[body["recipe"]]
             parts[against] -= sign * body["amount_minor"]
         elif body["recipe"] in UNKNOWN and not booked:
             parts[CHARGES] += body["fee_minor"]
-    parts[WRITTEN_OFF if row["verdict"] == WRITE_OFF else rest] = row["variance_minor"] - parts.total()
+    parts[WRITTEN_OFF if row["verdict"] == WRITE_OFF else other_account] = row["variance_minor"] - parts.total()
     return [line for line in (*lines, *((name, key, minor) for name, minor in parts.items())) if line[-1]]
 
 
@@ -223,20 +223,21 @@ def _without_entry(row: Mapping[str, Any]) -> str | None:
 def journal_note(result: Reconciled, form: str = "general", accounts: Mapping[str, str] | None = None) -> str:
     """A note on decided breaks without a journal entry, by reason, and on references that a spreadsheet would run.
 
-    If the program of the `form` needs account codes, the note lists the accounts that are missing in `accounts`.
+    If the program of the `form` needs account codes, the note lists the accounts that `accounts` has no code for.
+    Empty if there is nothing to note.
     """
     decided = [*_decided(result)]
     reasons = Counter(map(_without_entry, decided))
-    left = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if reason)
+    without_entry = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if reason)
     risky = sum(begins_as_formula(row["key"]) for row in decided if not _without_entry(row))
     posted = dict.fromkeys(journal(result)["account"] if form != "general" else ())
     uncoded = totals.listed([name for name in posted if name not in (accounts or {})])
-    told = {
+    sentences = {
         f"The journal has no code for {uncoded}: give each with --journal-account NAME=CODE.": uncoded,
-        f"Decided breaks that have no entry in the journal: {left}.": left,
+        f"Decided breaks that have no entry in the journal: {without_entry}.": without_entry,
         f"Import the journal, and do not open it in a spreadsheet, which would run {risky:,} of its references.": risky,
     }
-    return " ".join(text for text, is_so in told.items() if is_so)
+    return " ".join(text for text, is_so in sentences.items() if is_so)
 
 
 FORMS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -271,7 +272,7 @@ _MOST: Final = {"xero": 300}
 
 
 _LONGEST_ENTRY: Final = 5
-"""The most lines of an entry: that of the reconciled account, and one for each account on the opposite side."""
+"""The most lines of an entry: up to three in the reconciled account, and those of the opposite accounts."""
 
 
 def write_journal(
@@ -304,25 +305,26 @@ def write_journal(
             parts.append([])
         parts[-1] += rows
     whole, paths = Path(path), []
-    further = _further_parts(whole)
+    earlier_parts = _further_parts(whole)
     for part, rows in enumerate(parts, start=1):
         paths.append(whole if part == 1 else whole.with_stem(f"{whole.stem}-{part}"))
         with files.written_whole(paths[-1]) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([[*FORMS[form]], *rows])
-    for before in further:
-        if before not in paths:
+    for earlier in earlier_parts:
+        if earlier not in paths:
             try:
-                before.unlink()
+                earlier.unlink()
             except OSError as error:
-                text = f"{before} is of an earlier journal and cannot be deleted: {error.strerror}."
+                text = f"{earlier} is of an earlier journal and cannot be deleted: {error.strerror}."
                 raise ReportRefused(text) from None
     return paths
 
 
 def _further_parts(whole: Path) -> list[Path]:
-    """The existing files that continue the journal `whole`: each file before them is full.
+    """The existing files `…-2.csv`, `…-3.csv` and so on that continue the journal in the file `whole`.
 
-    A journal of another month may have such a name, too. If it follows a file that is not full, it is not returned.
+    A file is returned only if the file before it has no room for another entry. Otherwise it belongs to another
+    journal, such as that of another month.
     """
     parts, most = [whole], {(*FORMS[form],): most for form, most in _MOST.items()}
     while True:
@@ -343,9 +345,9 @@ def _check_journal(path: Path) -> None:
 
 
 def _in_major(line: Mapping[str, Any]) -> dict[str, Any]:
-    """A journal line, with its amounts as text in major units, under the names in FORMS.
+    """A journal line as the values that the patterns in FORMS name, with amounts as text in major units.
 
-    Either debit or credit is empty.
+    One of `debit` and `credit` is empty.
     """
     debit, credit = (
         f"{major(line[name], line['currency']):f}" if line[name] else "" for name in ("debit_minor", "credit_minor")
@@ -353,8 +355,8 @@ def _in_major(line: Mapping[str, Any]) -> dict[str, Any]:
     amounts = {"debit": debit, "credit": credit, "amount": debit or credit, "signed": debit or f"-{credit}"}
     details = line["narrative"]
     if len(details) > _DETAILS:
-        whole = details[: _DETAILS - len("...)")]
-        details = f"{whole.rpartition(' ')[0] or whole}..."
+        kept = details[: _DETAILS - len("...)")]
+        details = f"{kept.rpartition(' ')[0] or kept}..."
         details += ")" * (details.rfind("(") > details.rfind(")"))
-    told = {"details": details, "currency": line["currency"] or "", "type": "JD" if debit else "JC"}
-    return {**line, **amounts, **told}
+    others = {"details": details, "currency": line["currency"] or "", "type": "JD" if debit else "JC"}
+    return {**line, **amounts, **others}

@@ -36,14 +36,14 @@ _MAX_LABEL: Final = 60
 """The most characters of a narrative that stands for a break without a key."""
 _SIGNED: Final = re.compile(r"(?<![^\s(])[-+][^\s<)]+")
 _NET: Final = ("ledger_minor", "statement_minor")
-_PARTS: Final = tuple(f"{side}_{what}_minor" for side in ("ledger", "statement") for what in ("amount", "fee"))
-_REST: Final = ("id", "account", "key", "code", "description", "side", "variance_minor", "currency")
+_PARTS: Final = tuple(f"{side}_{part}_minor" for side in ("ledger", "statement") for part in ("amount", "fee"))
+_IN_REST: Final = ("id", "account", "key", "code", "description", "side", "variance_minor", "currency")
 _IN_DECISION: Final = ("id", "account", "key", "verdict", "partner", "who", "when", "why")
 _TABLES: Final = (
-    captions.headline, captions.is_proven, captions.reconciliations, captions.closed, captions.accounts, captions.proof,
-    captions.inputs,
+    captions.headline, captions.is_proven, captions.reconciliations, captions.closed, captions.account_rows,
+    captions.proof, captions.inputs,
 )  # fmt: skip
-"""Functions of a result; the template shows what each returns, under the function's name."""
+"""Functions of a result; the template has the return value of each as a variable with the function's name."""
 
 
 def write_page(result: Reconciled, path: Path | str) -> None:
@@ -68,7 +68,7 @@ def page(result: Reconciled) -> str:
             if listed.isdisjoint({row[0], *(row[2] or "").split("; ")})
         ),
         money=[
-            (currency, *(captions.nets(shown, currency, by) for by in ("bucket", "business_date")))
+            (currency, *(captions.variances(shown, currency, by) for by in ("bucket", "business_date")))
             for currency in currencies
         ],
         amount_headings=[captions.heading(name) for name in (*_NET, "variance_minor")],
@@ -81,10 +81,10 @@ def _json(rows: Iterable[Sequence[str | None]]) -> str:
 
 
 def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
-    """Yields for each code the number of breaks, the largest breaks, and the advice on settling them."""
+    """Yields a section for each code: the number of breaks, the largest breaks, and the advice on settling them."""
     counts: Counter[str] = Counter()
     to_do: dict[str, str] = {}
-    for total in totals.by_code(result):
+    for total in totals.sums_by_code(result):
         counts[total.code] += total.breaks
         to_do[total.code] = "" if total.is_decided else total.settlement
     breaks, suggested = result.breaks, _suggested(result)
@@ -95,10 +95,10 @@ def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
     for code, count in counts.items():
         rows = captions.records(totals.settled(largest[code]))
         # A decision about a whole code is about its open breaks that are not listed, too.
-        further = (breaks["code"] == code) & breaks["verdict"].isna() & ~breaks.index.isin(largest[code].index)
+        is_unlisted = (breaks["code"] == code) & breaks["verdict"].isna() & ~breaks.index.isin(largest[code].index)
         rest = [
-            (*row, _label(row[2], told), "" if side == "both" else signed_text(minor, currency))
-            for *row, told, side, minor, currency in python_rows(breaks[further].head(_MAX_AT_ONCE), *_REST)
+            (*row, _label(row[2], narrative), "" if side == "both" else signed_text(minor, currency))
+            for *row, narrative, side, minor, currency in python_rows(breaks[is_unlisted].head(_MAX_AT_ONCE), *_IN_REST)
         ]
         yield {
             "code": code, "meaning": BREAK_CODES[code].meaning, "breaks": count, "settlement": to_do[code],
@@ -107,36 +107,36 @@ def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
 
 
 def _suggested(result: Reconciled) -> dict[str, str]:
-    """Break id → sentences on the breaks that may be one movement with it; the sentences name breaks by their keys."""
+    """Break id → a text that names, by key, the other breaks that may be one movement with this break, and why."""
     keys = {name: key for name, key in python_rows(result.breaks, "id", "key") if has_key(key)}
-    found: dict[str, list[str]] = defaultdict(list)
+    sentences: dict[str, list[str]] = defaultdict(list)
     for breaks, why in python_rows(result.suggestions, "breaks", "why"):
         ids = breaks.split("; ")
         for break_id in ids:
             others = ", ".join(keys.get(other, other) for other in ids if other != break_id)
-            found[break_id].append(f"Perhaps one movement with {others}: {why}" if others else why)
-    return {name: " ".join(texts) for name, texts in found.items()}
+            sentences[break_id].append(f"Perhaps one movement with {others}: {why}" if others else why)
+    return {name: " ".join(texts) for name, texts in sentences.items()}
 
 
 def _listed(
     row: Mapping[str, Any], names: Mapping[str, str], suggested: Mapping[str, str], partners: Mapping[str, list[str]]
 ) -> dict[str, Any]:
-    """A break in the form that the page shows, all values as text; `data` has the uncut texts for the script.
+    """A break as the values of the template, mostly shortened texts; `data` has the whole texts for the script.
 
-    `names` is account → its name in the user's books. `suggested` and `partners` are break id → sentences and
-    candidates.
+    `row` is the break as column → value. `names` is account → its name in the user's books, `suggested` is break id →
+    text of its suggestions, `partners` is break id → ids of the breaks with which a person may match it.
     """
     currency, day, since = (row[name] for name in ("currency", "business_date", "since_date"))
-    account, called = row["account"], names.get(row["account"], row["account"])
+    account, shown_name = row["account"], names.get(row["account"], row["account"])
     amounts = ["" if row[name] is None else major_text(row[name], currency) for name in _NET]
     amounts.append(signed_text(row["variance_minor"], currency))
     parts = [f"{captions.heading(name)} {major_text(row[name], currency)}" for name in _PARTS if row[name] is not None]
-    more = [called, row["entry"], row["phone"], f"{row['rows']} rows" if row["rows"] > 1 else ""]
-    said = [f"\u201c{row['description']}\u201d" if row["description"] else "", row["words"]]
+    more = [shown_name, row["entry"], row["phone"], f"{row['rows']} rows" if row["rows"] > 1 else ""]
+    own_words = [f"\u201c{row['description']}\u201d" if row["description"] else "", row["words"]]
     return {
         "data": {
             **{name: str(row[name] or "") for name in _IN_DECISION},
-            **({} if called == account else {"account-called": called}),
+            **({} if shown_name == account else {"account-called": shown_name}),
             "side": row["side"],
             "amount": amounts[-1],
             "label": _label(row["key"], row["description"]),
@@ -152,7 +152,7 @@ def _listed(
         "since": "new" if since is None else f"carried since {since.isoformat()}",
         "amounts": amounts,
         "age": "" if row["age_days"] is None else counted(row["age_days"], "day"),
-        "said": " · ".join(_short(text) for text in said if text),
+        "own_words": " · ".join(_short(text) for text in own_words if text),
         "is_decided": row["verdict"] is not None,
         "suggested": _short(suggested.get(row["id"])),
         **{name: _short(row[name]) for name in ("reason", "settlement")},
@@ -160,9 +160,9 @@ def _listed(
 
 
 def _label(key: str | None, description: str | None) -> str:
-    """The narrative `description` of a break without a key, by which readers recognise the break.
+    """A name for a break without a key: its narrative `description`, or KEYLESS if it has none.
 
-    Empty if the break has a key, or no narrative.
+    Empty if the break has a key.
     """
     return "" if has_key(key) else shortened(description or "", _MAX_LABEL) or KEYLESS
 
@@ -172,18 +172,18 @@ def _short(text: str | None) -> str:
 
 
 def _sentence(text: str) -> str:
-    """A sentence as HTML in which no line breaks after the sign of an amount, or within a command-line option."""
+    """A sentence as HTML that browsers break neither after an amount's sign nor within a command-line option."""
     return _SIGNED.sub(r'<span class="whole">\g<0></span>', sentence(text))
 
 
 def _shown(value: object) -> object:
-    """The value with its invisible characters made visible; markup stays unchanged."""
+    """A text with its invisible characters made visible; any other value, such as markup, unchanged."""
     return visible(value) if type(value) is str else value
 
 
 @cache
 def _template() -> "Template":
-    """The page's template with its script, into which the signs are filled that begin a formula."""
+    """The page's template, with its script; the script gets the signs that begin a formula in a spreadsheet."""
     environment = templates(__package__, finalize=_shown)
     environment.filters["sentence"] = _sentence
     script = files(__package__).joinpath("templates", "page.js").read_text("utf-8").replace("__FORMULA__", FORMULA)

@@ -30,7 +30,7 @@ class Reconciled(Closing):
     rows_read: dict[str, int]
     """`ledger` or `statement` → the number of rows that were read, including those brought forward."""
     told_again: int
-    """The number of statement lines that another file repeats or an earlier run settled: they do not count."""
+    """The number of statement lines that another file repeats or an earlier run settled; they are not compared."""
     engine: str
     """The engine that ran the rules: `duckdb` or `spark`."""
     notes: tuple[str, ...]
@@ -40,7 +40,10 @@ class Reconciled(Closing):
     closed: pd.DataFrame
     """Breaks that this period closed, from this run or earlier ones (columns CLOSED_BREAK)."""
     aside: pd.DataFrame = field(repr=False)
-    """For each account, the rows that no rate counts: rows of earlier periods, and rows that decisions closed."""
+    """Rows that the shares of matched rows leave out: those of earlier periods, and those that decisions closed.
+
+    For each account and currency, the number and the value (in minor units) of all these rows and of the matched ones.
+    """
     matched_by: Mapping[str, int]
     """Rule → the number of pairs that it matched without a common key; every other match is by key."""
     _summary: Callable[[], pd.DataFrame] = field(repr=False)
@@ -61,9 +64,9 @@ class Reconciled(Closing):
         """The breaks in each age bucket, the oldest last (columns AGEING); computed on first use."""
         by = ["account", "currency", "code", "bucket"]
         grouped = self.breaks.groupby(by, observed=True, dropna=False)
-        made = grouped.agg(breaks=("rows", "size"), rows=("rows", "sum"), variance_minor=("variance_minor", "sum"))
-        made = made.reset_index().sort_values(by, ignore_index=True)
-        return made[list(AGEING)].astype(
+        ages = grouped.agg(breaks=("rows", "size"), rows=("rows", "sum"), variance_minor=("variance_minor", "sum"))
+        ages = ages.reset_index().sort_values(by, ignore_index=True)
+        return ages[list(AGEING)].astype(
             {name: kind for name, kind in AGEING.items() if name not in {"code", "bucket"}}
         )
 
@@ -95,11 +98,11 @@ class Reconciled(Closing):
         self._close()
 
 
-class Account(NamedTuple):
-    """The rows of an account on both sides, and its signed net variance in minor units.
+class AccountSums(NamedTuple):
+    """The numbers of an account's rows on both sides, and its signed net variance in minor units.
 
-    `of_period` has the numbers of matched rows and of all rows of this period; `value_of_period` has their net values
-    in minor units.
+    `of_period` has the numbers of matched rows and of all rows of this period. `value_of_period` sums, for the same
+    rows, the amounts that they move, net of fees and without signs, in minor units.
     """
 
     account: str
@@ -113,11 +116,11 @@ class Account(NamedTuple):
     value_of_period: tuple[int, int]
 
 
-class Code(NamedTuple):
+class CodeSums(NamedTuple):
     """The breaks of one code in one currency; `up_minor` and `down_minor` sum the positive and the negative variances.
 
-    `decided` is the number of decided breaks, `who` names those who decided, `oldest_days` is the greatest age if any
-    is known, and `settlement` the advice for open breaks.
+    `decided` is the number of decided breaks, and `who` names the people and rules that decided. `oldest_days` is the
+    greatest age, None if no break has a date. `settlement` is the advice for open breaks.
     """
 
     code: str
@@ -143,7 +146,7 @@ class Code(NamedTuple):
 
 
 class Net(NamedTuple):
-    """Positive and negative variances, summed separately so that they do not cancel each other, in minor units."""
+    """A number of breaks, and the sums of their positive and of their negative variances, in minor units."""
 
     breaks: int
     up_minor: int
@@ -164,35 +167,35 @@ class _Named:
     def __getattr__(self, name: str) -> object:
         value = getattr(self._result, name)
         if isinstance(value, pd.DataFrame) and "account" in value:
-            names, told = self._result.account_names, value["account"]
-            value = value.assign(account=told.map(lambda account: names.get(account, account)).astype(told.dtype))
+            names, column = self._result.account_names, value["account"]
+            value = value.assign(account=column.map(lambda name: names.get(name, name)).astype(column.dtype))
         setattr(self, name, value)
         return value
 
 
 def in_words(verdict: str, who: str | None, why: str | None) -> str:
-    """A decision as a sentence: the verdict, and by whom and why if they are known."""
+    """A decision in words: the verdict, then who decided and why, if known."""
     words = codes.VERDICTS.get(verdict, verdict)
     return f"{words}{f' by {who}' if who else ''}{f': {why}' if why else ''}"
 
 
 def settled(breaks: pd.DataFrame) -> pd.DataFrame:
-    """The breaks; a decided break has its decision in the column `settlement`."""
+    """The breaks, with the decision in place of the advice in the column `settlement` of each decided break."""
     is_decided = breaks["verdict"].notna()
     if not is_decided.any():
         return breaks
-    told = python_rows(breaks[is_decided], "verdict", "who", "rule", "why")
-    texts = [in_words(verdict, who or f"the rule {rule!r}", why) for verdict, who, rule, why in told]
-    made = breaks["settlement"].astype("string")
-    made[is_decided] = pd.array([text[0].upper() + text[1:] for text in texts], "string")
-    return breaks.assign(settlement=made)
+    decisions = python_rows(breaks[is_decided], "verdict", "who", "rule", "why")
+    texts = [in_words(verdict, who or f"the rule {rule!r}", why) for verdict, who, rule, why in decisions]
+    settlements = breaks["settlement"].astype("string")
+    settlements[is_decided] = pd.array([text[0].upper() + text[1:] for text in texts], "string")
+    return breaks.assign(settlement=settlements)
 
 
 _ASIDE: Final = ("account", "currency", "rows", "matched_rows", "value", "matched_value")
 
 
-def by_account(result: Reconciled) -> list[Account]:
-    """The totals for each account and currency of the summary, in order of names."""
+def sums_by_account(result: Reconciled) -> list[AccountSums]:
+    """The totals for each account and currency of the summary, sorted by account; repeated lines are left out."""
     sums: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     counts = ("ledger_rows", "statement_rows", "variance_minor", "moved_minor")
     for account, currency, code, ledger, statement, variance, value in python_rows(
@@ -200,37 +203,37 @@ def by_account(result: Reconciled) -> list[Account]:
     ):
         if code == codes.TOLD_AGAIN:
             continue
-        found, both = sums[account or "", currency or ""], ledger + statement
-        found.update(ledger_rows=ledger, statement_rows=statement, rows=both, value=value)
+        total, rows = sums[account or "", currency or ""], ledger + statement
+        total.update(ledger_rows=ledger, statement_rows=statement, rows=rows, value=value)
         if code == codes.MATCHED:
-            found.update(matched=both, matched_rows=both, matched_value=value)
+            total.update(matched=rows, matched_rows=rows, matched_value=value)
         else:
-            found.update(variance_minor=variance, timing_rows=both if code == codes.TIMING else 0)
+            total.update(variance_minor=variance, timing_rows=rows if code == codes.TIMING else 0)
     for account, currency, *aside in python_rows(result.aside, *_ASIDE) if len(result.aside) else ():
         sums[account or "", currency or ""].subtract(dict(zip(_ASIDE[2:], aside, strict=True)))
     return [
-        Account(
-            *key, found["ledger_rows"], found["statement_rows"], found["matched"], found["timing_rows"],
-            found["variance_minor"], (found["matched_rows"], found["rows"]), (found["matched_value"], found["value"]),
-        ) for key, found in sorted(sums.items())
+        AccountSums(
+            *key, total["ledger_rows"], total["statement_rows"], total["matched"], total["timing_rows"],
+            total["variance_minor"], (total["matched_rows"], total["rows"]), (total["matched_value"], total["value"]),
+        ) for key, total in sorted(sums.items())
     ]  # fmt: skip
 
 
-def by_code(result: Reconciled) -> list[Code]:
-    """The totals for each code and currency of the breaks, in the order of the rules; `timing` comes last."""
-    found: defaultdict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
+def sums_by_code(result: Reconciled) -> list[CodeSums]:
+    """The totals for each code and currency of the breaks, in the order of CODES, but with `timing` last."""
+    by_code: defaultdict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
     for code, currency, *more in python_rows(
         result.breaks, "code", "currency", "variance_minor", "rows", "age_days", "verdict", "who", "rule", "settlement"
     ):
-        found[code, currency or ""].append(tuple(more))
-    made = []
-    for (code, currency), breaks in found.items():
+        by_code[code, currency or ""].append(tuple(more))
+    totals = []
+    for (code, currency), breaks in by_code.items():
         variances, rows, ages, verdicts, who, rules, settlements = zip(*breaks, strict=True)
-        by_rule = {repr(rule) for rule, one, said in zip(rules, who, verdicts, strict=True) if said and not one}
+        by_rule = {repr(rule) for rule, name, verdict in zip(rules, who, verdicts, strict=True) if verdict and not name}
         of_rules = [f"the rule{'s' if len(by_rule) > 1 else ''} {listed(sorted(by_rule))}"][: len(by_rule)]
-        to_do = {text for text, said in zip(settlements, verdicts, strict=True) if text and not said}
-        made.append(
-            Code(
+        to_do = {text for text, verdict in zip(settlements, verdicts, strict=True) if text and not verdict}
+        totals.append(
+            CodeSums(
                 code, currency, len(breaks), sum(rows), *_by_sign(variances),
                 decided=sum(verdict is not None for verdict in verdicts),
                 who=listed([*sorted({person for person in who if person}), *of_rules]),
@@ -238,7 +241,7 @@ def by_code(result: Reconciled) -> list[Code]:
                 settlement=to_do.pop() if len(to_do) == 1 else codes.settlement_of(code),
             )
         )  # fmt: skip
-    return sorted(made, key=lambda line: (line.code == codes.TIMING, codes.CODES.index(line.code), line.currency))
+    return sorted(totals, key=lambda line: (line.code == codes.TIMING, codes.CODES.index(line.code), line.currency))
 
 
 def listed(names: Sequence[str]) -> str:
@@ -247,18 +250,18 @@ def listed(names: Sequence[str]) -> str:
 
 
 def nets(result: Reconciled, currency: str, by: str) -> dict[Any, Net]:
-    """Value of the column `by` → the variances of the breaks; `by` is `bucket` (of ages) or `business_date`. Sorted.
+    """Value of the column `by` → the sums over the breaks with that value, in order of the values.
 
-    Counts the breaks of accounts in the given currency; a break itself may be in another currency. Breaks without a
-    date are left out.
+    `by` is `bucket` (of ages) or `business_date`. Only accounts in the given currency count, with all their breaks:
+    also a break whose row is in another currency. Breaks without a date are left out.
     """
     accounts = {account for account, code in python_rows(result.proof, "account", "currency") if code == currency}
-    found: defaultdict[Any, list[int]] = defaultdict(list)
+    variances: defaultdict[Any, list[int]] = defaultdict(list)
     for account, key, variance in python_rows(result.breaks, "account", by, "variance_minor"):
         if account in accounts and key is not None:
-            found[key].append(variance)
-    order = [*codes.BUCKETS] if by == "bucket" else sorted(found)
-    return {key: Net(len(found[key]), *_by_sign(found[key])) for key in order if key in found}
+            variances[key].append(variance)
+    order = [*codes.BUCKETS] if by == "bucket" else sorted(variances)
+    return {key: Net(len(variances[key]), *_by_sign(variances[key])) for key in order if key in variances}
 
 
 def _by_sign(variances: Sequence[int]) -> tuple[int, int]:
@@ -280,10 +283,10 @@ _PROOF: Final = (
 
 
 def item_of(code: str, side: str) -> tuple[codes.Item, str]:
-    """The reconciling item for a break, by its code and the `side` of its row, and the balance that the item adjusts.
+    """The reconciling item for breaks of this code and `side`, and which balance the item adjusts.
 
-    This balance is STATEMENT for entries that are not yet on the statement, and for errors of the operator or the bank;
-    BOOKS for movements that are booked wrongly or not at all.
+    The balance is STATEMENT for entries that are not yet on the statement, and for errors of the operator or the bank;
+    BOOKS for movements that are booked wrongly or not at all. `side` is `ledger`, `statement` or `both`.
     """
     lacks = codes.STATEMENT if side == "ledger" else codes.BOOKS
     item = codes.BREAK_CODES[code].item or _MISSING[lacks]
@@ -291,9 +294,9 @@ def item_of(code: str, side: str) -> tuple[codes.Item, str]:
 
 
 class Line(NamedTuple):
-    """A line of an account's reconciliation; its amount is signed and in minor units.
+    """A line of an account's reconciliation; `minor` is its signed amount in minor units.
 
-    `items` is the number of breaks in the amount, 0 if the number is unknown; None for a balance.
+    `items` is the number of breaks in the amount: 0 if the number is unknown, None if the line is a balance.
     """
 
     text: str
@@ -317,8 +320,8 @@ class Balances(NamedTuple):
     @property
     def lines(self) -> list[Line]:
         """The lines of both sides, then a line for the unexplained amount if there is one."""
-        rest = [Line("Not explained: books less statement, both adjusted", self.unexplained_minor)]
-        return [line for side in (*self.sides, rest[: bool(self.unexplained_minor)]) for line in side]
+        unexplained = [Line("Not explained: books less statement, both adjusted", self.unexplained_minor)]
+        return [line for side in (*self.sides, unexplained[: bool(self.unexplained_minor)]) for line in side]
 
 
 def balances(result: Reconciled) -> Iterator[Balances]:
@@ -342,12 +345,12 @@ def balances(result: Reconciled) -> Iterator[Balances]:
     for row in python_rows(result.proof, *_PROOF):
         account, currency, ledger, statement, tolerated, brought, unexplained, holds, note = row
         sides = []
-        for side, balance, text, rest in (
+        for side, balance, text, kept_minor in (
             (codes.STATEMENT, statement, "open items of earlier runs", brought),
             (codes.BOOKS, ledger, "differences within the tolerance", -tolerated),
         ):
             items = [(key[2], minor, counts[key]) for key, minor in sums.items() if key[:2] == (account, side)]
-            items += [(text, rest, 0)] if rest else []
+            items += [(text, kept_minor, 0)] if kept_minor else []
             items.sort(key=lambda item: (item[1] < 0, -abs(item[1])))
             sides.append([
                 Line(f"Balance per {side}", balance),
@@ -363,23 +366,23 @@ def balances(result: Reconciled) -> Iterator[Balances]:
         yield Balances(account, currency, caption, sides, unexplained)
 
 
-def _items(found: pd.DataFrame) -> Iterator[tuple[str, str, str, int, str | None, str | None, int]]:
+def _items(breaks: pd.DataFrame) -> Iterator[tuple[str, str, str, int, str | None, str | None, int]]:
     """Yields (account, code, side, variance, proposal, verdict, number of breaks) for each reconciling item.
 
     Breaks that a person matched are one item with the sum of their variances; if they are on both sides, the item is an
-    error in the books. Ambiguous rows of one amount are an item of the side that has more of them, since both balances
-    include the rows that both sides have.
+    error in the books. Ambiguous rows of one amount are one item, of the side that has more of these rows: the rows
+    that both sides have are in both balances.
     """
     groups: dict[tuple[str, Any], list[list[Any]]] = {}
     names = ("id", "partner", "verdict", "account", "currency", "code", "side", "variance_minor", "proposal")
-    for place, (name, partner, verdict, account, currency, *told) in enumerate(python_rows(found, *names)):
-        code, side, variance, _ = told
-        group: Any = place
+    for index, (name, partner, verdict, account, currency, *values) in enumerate(python_rows(breaks, *names)):
+        code, side, variance, _ = values
+        group: Any = index
         if verdict == "match":
             group = frozenset([name, *(partner or "").split("; ")])
         elif code == codes.AMBIGUOUS:
             group = currency, variance if side == "ledger" else -variance
-        groups.setdefault((account, group), []).append([*told, verdict])
+        groups.setdefault((account, group), []).append([*values, verdict])
     for (account, group), rows in groups.items():
         code, side, _, proposal, verdict = rows[0]
         total, items = sum(row[2] for row in rows), 1

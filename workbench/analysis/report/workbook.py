@@ -1,4 +1,4 @@
-"""The results as an Excel workbook: the reconciliation, and each frame as numbers that can be summed."""
+"""The results as an Excel workbook: a cover with the reconciliation, and a sheet for each table."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -34,7 +34,7 @@ READ: Final[Mapping[str, int]] = {
     "statement_fee_minor": 8, "statement_minor": 11, "variance_minor": 11, "currency": 8, "since_date": 11,
     "reason": 28, "verdict": 8, "partner": 12, "who": 9, "why": 14,
 }  # fmt: skip
-"""Columns of a break that people read, fill in and print → their widths; all other columns are hidden."""
+"""Columns of a break that people read, fill in and print → their widths in characters; other columns are hidden."""
 _WRAPPED: Final = {"account", "key", "code", "description", "words", "reason", "why", "what to do", "owner"}
 _COVER: Final = (52, 22, 14, 12, 14, 14, 8, 9, 9, 20)
 """The widths of the cover's columns, in characters; a sentence spans all columns."""
@@ -60,7 +60,7 @@ Write = Callable[[Worksheet, int, int, Any, Any], str]
 
 
 class Cells:
-    """Writes the cells of a workbook in the format for their kind."""
+    """The cell formats of a workbook, and functions that write a value in the format of its column."""
 
     def __init__(self, book: Workbook) -> None:
         def look(num_format: str, **more: object) -> Format:
@@ -87,7 +87,7 @@ class Cells:
         self._date = look("yyyy-mm-dd", align="left")
 
     def writer(self, name: str, values: "pd.Series[Any]") -> Write:
-        """The method that writes the values of the column `name`."""
+        """The function that writes the cells of the column `name`, chosen by the name and the type of its `values`."""
         if name.endswith("_minor"):
             return self._money
         if pd.api.types.is_bool_dtype(values):
@@ -100,11 +100,11 @@ class Cells:
 
     def _money(self, sheet: Worksheet, row: int, column: int, value: int, currency: str | None) -> str:
         # A Decimal is written digit by digit; the float of a spreadsheet begins when it is opened.
-        sheet.write_number(row, column, _held(major(value, currency), value), self.amounts[decimals_of(currency)])
+        sheet.write_number(row, column, _exact(major(value, currency), value), self.amounts[decimals_of(currency)])
         return f"{value:,}."
 
     def _plainly(self, look: Format, sheet: Worksheet, row: int, column: int, value: int, _: object) -> str:
-        _held(Decimal(value), value)
+        _exact(Decimal(value), value)
         sheet.write(row, column, value, look)
         return str(value)
 
@@ -134,7 +134,7 @@ def cut(text: str) -> str:
     return kept.decode("utf-16-le", "ignore") + CUT_MARK
 
 
-def _held(number: Decimal, units: int) -> Decimal:
+def _exact(number: Decimal, units: int) -> Decimal:
     if abs(units) >= 10**_MAX_DIGITS:
         raise ReportRefused(
             f"{number:,} has more than {_MAX_DIGITS} digits, and a spreadsheet would round it.",
@@ -158,12 +158,12 @@ def write_workbook(result: Reconciled, path: Path | str, *, matches: bool = Fals
         try:
             cells = Cells(book)
             _write_cover(book.add_worksheet(COVER), result, cells)
-            rest = [name for name in result.breaks.columns if name not in READ and name != "proposal"]
-            breaks = totals.settled(result.breaks)[[*READ, *rest]]
+            hidden = [name for name in result.breaks.columns if name not in READ and name != "proposal"]
+            breaks = totals.settled(result.breaks)[[*READ, *hidden]]
             for sheet in _write_frame(book, BREAKS, breaks, cells, list(READ.values())):
-                _fold(sheet, len(rest))
-            there = [name for name in (SUGGESTIONS, CLOSED) if len(getattr(result, name))]
-            for name in (*there, *FRAMES, *[MATCHES][: int(matches)]):
+                _fold(sheet, len(hidden))
+            optional = [name for name in (SUGGESTIONS, CLOSED) if len(getattr(result, name))]
+            for name in (*optional, *FRAMES, *[MATCHES][: int(matches)]):
                 _write_frame(book, name, getattr(result, name), cells)
         finally:
             # After a refusal too: the book closes the files that it has open.
@@ -189,9 +189,9 @@ def _write_cover(sheet: Worksheet, result: Reconciled, cells: Cells) -> None:
     row = _write_to_do(sheet, row + 1, result, cells) + 1
     _write_across(sheet, row, result.sign_off, cells.sentence)
     signed = result.signatures
-    for what, who, day in (("Prepared by", *signed[:2]), ("Reviewed by", *signed[2:])):
+    for label, who, day in (("Prepared by", *signed[:2]), ("Reviewed by", *signed[2:])):
         row += 2
-        for column, text in enumerate((what, who, "on", day)):
+        for column, text in enumerate((label, who, "on", day)):
             sheet.write_string(row, column, cut(text), cells.label if column in {0, 2} else cells.signature)
     _set_print_layout(sheet)
     sheet.activate()
@@ -219,7 +219,7 @@ def _write_balances(sheet: Worksheet, row: int, account: Balances, cells: Cells)
             sheet.write_string(row, 0, line.text, cells.label if line.items is None else cells.indented)
             if line.items:
                 sheet.write_number(row, 1, line.items)
-            sheet.write_number(row, 2, _held(major(line.minor, account.currency), line.minor), cells.amounts[decimals])
+            sheet.write_number(row, 2, _exact(major(line.minor, account.currency), line.minor), cells.amounts[decimals])
             row += 1
         write_sum(last.text, f"=SUM(C{first}:C{row})", last.minor)
         row += 1
@@ -231,7 +231,7 @@ def _write_balances(sheet: Worksheet, row: int, account: Balances, cells: Cells)
 
 def _write_to_do(sheet: Worksheet, row: int, result: Reconciled, cells: Cells) -> int:
     """Writes the open work by code, with net variances as sums over the sheet of breaks; returns the next row."""
-    codes = totals.by_code(result)
+    codes = totals.sums_by_code(result)
     to_do = pd.DataFrame(
         [
             (captions.decided(total) if total.is_decided else total.settlement, total.code, total.net_minor,
@@ -242,13 +242,13 @@ def _write_to_do(sheet: Worksheet, row: int, result: Reconciled, cells: Cells) -
         columns=["what to do", "code", "variance_minor", "currency", "ledger has more_minor",
                  "statement has more_minor", "breaks", "oldest, in days", "decided", "owner"],
     )  # fmt: skip
-    places = ("variance_minor", "code", "currency")
-    letters = (xl_col_to_name(list(READ).index(name)) for name in places)
-    sums, code, currency = (f"{BREAKS}!${letter}:${letter}" for letter in letters)
+    summed_by = ("variance_minor", "code", "currency")
+    letters = (xl_col_to_name(list(READ).index(name)) for name in summed_by)
+    sums, code_column, currency_column = (f"{BREAKS}!${letter}:${letter}" for letter in letters)
 
-    def net(sheet: Worksheet, row: int, column: int, value: int, of: str | None) -> str:
-        formula = f"=SUMIFS({sums},{code},B{row + 1},{currency},D{row + 1})"
-        sheet.write_formula(row, column, formula, cells.amounts[decimals_of(of)], float(major(value, of)))
+    def net(sheet: Worksheet, row: int, column: int, value: int, currency: str | None) -> str:
+        formula = f"=SUMIFS({sums},{code_column},B{row + 1},{currency_column},D{row + 1})"
+        sheet.write_formula(row, column, formula, cells.amounts[decimals_of(currency)], float(major(value, currency)))
         return ""
 
     # SUMIFS finds nothing by an empty criterion, and misses breaks that go on in another sheet.
@@ -263,9 +263,9 @@ def _write_frame(
 ) -> list[Worksheet]:
     """Writes a frame to as many sheets as its rows need; returns the sheets.
 
-    `fixed` has the columns' widths; if empty, the widths fit the first rows.
+    `fixed` has the columns' widths in characters; if empty, the widths fit the first rows.
     """
-    room, made = MAX_ROWS - 1, []
+    room, sheets = MAX_ROWS - 1, []
     for number, start in enumerate(range(0, max(len(frame), 1), room), start=1):
         sheet, rows = book.add_worksheet(name if number == 1 else f"{name} {number}"), frame.iloc[start : start + room]
         for column, width in enumerate(_write_table(sheet, rows, cells, _HEADINGS.get(name, HEADINGS), 0, fixed)):
@@ -276,8 +276,8 @@ def _write_frame(
         sheet.ignore_errors({"number_stored_as_text": f"A1:XFD{MAX_ROWS}"})
         sheet.repeat_rows(0)
         _set_print_layout(sheet)
-        made.append(sheet)
-    return made
+        sheets.append(sheet)
+    return sheets
 
 
 def _set_print_layout(sheet: Worksheet) -> None:
@@ -289,17 +289,17 @@ def _set_print_layout(sheet: Worksheet) -> None:
     sheet.set_footer("&L&A&RPage &P of &N")
 
 
-def _fold(sheet: Worksheet, rest: int) -> None:
-    """Sets the widths of the columns in READ, hides the `rest` further columns, and offers the verdicts as a list."""
+def _fold(sheet: Worksheet, hidden_columns: int) -> None:
+    """Sets the widths of the columns in READ, hides the further `hidden_columns`, and offers the verdicts as a list."""
     for column, width in enumerate(READ.values()):
         sheet.set_column(column, column, width)
     first = len(READ)
-    sheet.set_column(first, first + rest - 1, 12, None, {"level": 1, "hidden": True})
-    sheet.set_column(first + rest, first + rest, None, None, {"collapsed": True})
+    sheet.set_column(first, first + hidden_columns - 1, 12, None, {"level": 1, "hidden": True})
+    sheet.set_column(first + hidden_columns, first + hidden_columns, None, None, {"collapsed": True})
     sheet.freeze_panes(1, 2)
-    place = list(READ).index("verdict")
+    column = list(READ).index("verdict")
     # What people and rules have decided stays, whatever the list offers.
-    sheet.data_validation(1, place, MAX_ROWS - 1, place, {"validate": "list", "source": [*VERDICTS, "open"]})
+    sheet.data_validation(1, column, MAX_ROWS - 1, column, {"validate": "list", "source": [*VERDICTS, "open"]})
 
 
 def _write_table(
@@ -332,7 +332,7 @@ def _write_table(
 
 
 def _make_high(sheet: Worksheet, row: int, texts: Sequence[str], widths: Sequence[int]) -> None:
-    """Sets a row's height to that of its texts in columns of these `widths`; without widths the row stays unchanged."""
+    """Makes a row as high as its texts need in columns of these `widths`; without widths the row stays unchanged."""
     if widths:
         # A line holds somewhat less than the width, since words are kept whole.
         high = max(-(-len(text) * 8 // (7 * width)) for text, width in zip(texts, widths, strict=False))

@@ -21,7 +21,7 @@ from msgspec import UnsetType
 from workbench.analysis import break_codes as codes
 from workbench.analysis.frames import schema_of
 from workbench.analysis.shapes import ANSWER, COMPLETED, LEDGER_MOVEMENT
-from workbench.analysis.simulate.month import ACCOUNTS, Chances, Known, Month, Plan, Row, Traffic, day_of
+from workbench.analysis.simulate.month import ACCOUNTS, Chances, Known, Month, Plan, StatementRow, Traffic, lusaka_day
 from workbench.analysis.statements import LAYOUTS, Layout, Preamble, statement_writer
 from workbench.analysis.tables import Ledger, verified
 from workbench.domain.gaps import Gaps
@@ -48,7 +48,7 @@ _NEEDED: Final[Mapping[str, object]] = {
     "client_secret_on_confirm": "with_publishable_key",
     "failure_triggers": "numbers_header_script",
 }
-"""Row of the register → the value that the simulated traffic needs."""
+"""Row of the register of gaps → the value that the simulated traffic needs."""
 _SECOND_MS: Final = 1_000
 _MINUTE_MS: Final = 60_000
 _TOLERATED_DAYS: Final = 1
@@ -61,53 +61,57 @@ _BAD_CELLS: Final[tuple[Mapping[str, str], ...]] = ({"key": ""}, {"moment": "00-
 _SPARE: Final = 16
 
 Fits = Callable[[Known, date], bool]
-"""True if a break or decoy can be planted on a movement; the date is the closing date of the movement's statement."""
+"""Says if a break or decoy can be planted on a movement; the date is the closing date of the movement's statement."""
 
 
 class PlantInputs(NamedTuple):
-    """The inputs of a Plant: a movement, the values that mark planted rows, random draws, and a maker of new keys."""
+    """The inputs of a Plant: a movement, and what is needed to change its rows.
+
+    `mark` has the fields that mark a planted row, `new_key` returns a new transaction id, and `end_ms` is the last
+    millisecond of the statement's period.
+    """
 
     known: Known
     mark: Mapping[str, Any]
     chances: Chances
-    new_key: Callable[[Row], str]
+    new_key: Callable[[StatementRow], str]
     end_ms: int
 
-    def between(self, low: int, high: int, why: str, row: Row) -> int:
+    def between(self, low: int, high: int, why: str, row: StatementRow) -> int:
         """A random number from `low` to `high`, both included; it depends only on the row and on the purpose `why`."""
         return self.chances.between((low, high), "plant", why, row.natural_key)
 
-    def later(self, row: Row, low_ms: int, high_ms: int, why: str) -> Row:
-        """The row, later by `low_ms` to `high_ms`, at most at the month's end; only row and purpose `why` decide it."""
+    def later(self, row: StatementRow, low_ms: int, high_ms: int, why: str) -> StatementRow:
+        """The row, later by `low_ms` to `high_ms` but not after `end_ms`; only the row and `why` decide the delay."""
         return row._replace(at_ms=min(self.end_ms, row.at_ms + self.between(low_ms, high_ms, why, row)))
 
-    def marked(self, row: Row, **changes: Any) -> Row:  # noqa: ANN401  fields of a row
+    def marked(self, row: StatementRow, **changes: Any) -> StatementRow:  # noqa: ANN401  fields of a row
         """The row with the new values `changes`, marked with its break's code, or with the reason why it is a decoy."""
         return row._replace(**self.mark, **changes)
 
-    def reversal_of(self, row: Row, **changes: Any) -> Row:  # noqa: ANN401  fields of a row
-        """A marked row by which the operator returns the row's amount, without a fee, under a new key."""
+    def reversal_of(self, row: StatementRow, **changes: Any) -> StatementRow:  # noqa: ANN401  fields of a row
+        """A marked row that returns the row's amount without a fee, under a new key, with the new values `changes`."""
         back = row._replace(direction=OUT, fee_minor=0, type="reversal", description="Reversal", related=row.key)
         return self.marked(back, key=self.new_key(row), **changes)
 
 
-Plant = Callable[[Row, PlantInputs], tuple[Row, ...]]
+Plant = Callable[[StatementRow, PlantInputs], tuple[StatementRow, ...]]
 """A function from the first statement row of a movement to the rows that replace all rows of the movement."""
 
 
 class Kind(NamedTuple):
-    """A kind of break or decoy: `plant` changes a movement's rows, `fits` is true for movements that it may change.
+    """A kind of break or decoy: `plant` changes a movement's rows, `fits` is true if `plant` may change a movement.
 
-    `of` has the kinds of entries that qualify. `is_alone`: the planted row must not get a partner, so no other row may
-    look like it. `lacks_line`: the statement has no line for the ledger's row. `posts` is what the ledger posts in
-    addition: `repeated`, `reversed` or empty. `says` describes a decoy. `by_default` is the number to plant if `breaks`
-    is None.
+    `entry_kinds` has the kinds of ledger entries that qualify. `is_alone`: the planted row must not get a partner, so
+    no other row may have the same account, direction, amount and phone. `lacks_line`: the statement has no line for the
+    ledger's row. `posts` is what the ledger posts in addition: `repeated`, `reversed` or empty. `says` describes a
+    decoy. `by_default` is the number to plant if `breaks` is None.
     """
 
     plant: Plant
     fits: Fits = lambda known, closing: True  # noqa: ARG005  any movement
     by_default: int = 2
-    of: Collection[str] = ("funds_secured",)
+    entry_kinds: Collection[str] = ("funds_secured",)
     says: str = ""
     is_alone: bool = False
     lacks_line: bool = False
@@ -120,7 +124,7 @@ def _is_new(known: Known, closing: date) -> bool:
 
 def _is_old(known: Known, closing: date) -> bool:
     # Also where it comes a quarter of an hour later.
-    return known.day < closing and day_of(known.rows[0].at_ms + 15 * _MINUTE_MS) < closing
+    return known.day < closing and lusaka_day(known.rows[0].at_ms + 15 * _MINUTE_MS) < closing
 
 
 def _is_late_evening(known: Known, closing: date) -> bool:
@@ -132,67 +136,67 @@ def _is_of_thousands(known: Known, _: date) -> bool:
     return known.rows[0].amount_minor >= _THOUSAND_MINOR and bool(_layout(known.rows[0]).thousands)
 
 
-def _layout(row: Row) -> Layout:
+def _layout(row: StatementRow) -> Layout:
     return LAYOUTS[ACCOUNTS[row.account]]
 
 
-def _changed(change: Callable[[Row, PlantInputs], Mapping[str, Any]]) -> Plant:
-    """Makes a Plant that marks the statement's row and sets the fields that `change` returns."""
+def _changed(change: Callable[[StatementRow, PlantInputs], Mapping[str, Any]]) -> Plant:
+    """Makes a Plant that marks the statement's row and replaces the fields that `change` returns."""
     return lambda row, inputs: (inputs.marked(row, **change(row, inputs)),)
 
 
-def _other_amount(row: Row, inputs: PlantInputs) -> Mapping[str, Any]:
-    """An amount that differs by up to a tenth, and by at least a ngwee."""
+def _other_amount(row: StatementRow, inputs: PlantInputs) -> Mapping[str, Any]:
+    """Changes the amount by up to a tenth, and by at least a ngwee."""
     off = inputs.between(1, max(2, row.amount_minor // 10), "off", row)
     more = row.amount_minor - off <= row.fee_minor or inputs.between(0, 1, "more", row)
     return {"amount_minor": row.amount_minor + (off if more else -off)}
 
 
-def _other_date(row: Row, inputs: PlantInputs) -> Mapping[str, Any]:
-    """A moment two to four days later, but within the period."""
+def _other_date(row: StatementRow, inputs: PlantInputs) -> Mapping[str, Any]:
+    """Changes the moment to two to four days later, but within the period."""
     days = inputs.between(_TOLERATED_DAYS + 1, _TOLERATED_DAYS + 3, "days", row)
     last_ms = inputs.end_ms - (inputs.end_ms - row.at_ms) % DAY_MS
     return {"at_ms": min(row.at_ms + days * DAY_MS, last_ms)}
 
 
-def _next_morning(row: Row, inputs: PlantInputs) -> Mapping[str, Any]:
+def _next_morning(row: StatementRow, inputs: PlantInputs) -> Mapping[str, Any]:
     after_ms = inputs.between(_MINUTE_MS, 120 * _MINUTE_MS, "next morning", row)
     return {"at_ms": min(inputs.end_ms, day_start_ms(row.at_ms, days_on=1) + after_ms)}
 
 
-def _with_thousands(row: Row, _: PlantInputs) -> Mapping[str, Any]:
+def _with_thousands(row: StatementRow, _: PlantInputs) -> Mapping[str, Any]:
     layout, (whole, part) = _layout(row), divmod(row.amount_minor, 100)
     text = f"{whole:,}".replace(",", layout.thousands)
     return {"cells": {"amount": f"{text}{layout.decimal}{part:02}"}}
 
 
-def _ambiguous(row: Row, inputs: PlantInputs) -> tuple[Row, ...]:
+def _ambiguous(row: StatementRow, inputs: PlantInputs) -> tuple[StatementRow, ...]:
     """Two rows with new keys; either may be the partner of the ledger's one movement."""
     both = (row, inputs.later(row, 30 * _SECOND_MS, 5 * _MINUTE_MS, "second"))
-    return tuple(inputs.marked(each, key=inputs.new_key(each)) for each in both)
+    return tuple(inputs.marked(planted, key=inputs.new_key(planted)) for planted in both)
 
 
-def _unheard(row: Row, inputs: PlantInputs) -> tuple[Row, ...]:
+def _unheard(row: StatementRow, inputs: PlantInputs) -> tuple[StatementRow, ...]:
     """The row, and a second payment of the same customer, with another amount, that the ledger does not have."""
     other = inputs.later(row, _MINUTE_MS, 10 * _MINUTE_MS, "unheard")
     amount_minor = row.amount_minor + inputs.between(101, 9_999, "unheard", row)
     return row, inputs.marked(other, key=inputs.new_key(other), amount_minor=amount_minor)
 
 
-def _part_differs(_: Row, inputs: PlantInputs) -> tuple[Row, ...]:
+def _part_differs(_: StatementRow, inputs: PlantInputs) -> tuple[StatementRow, ...]:
     """The rows of a movement; the last has a wrong amount, and the first is marked as the break."""
     last = inputs.known.rows[-1]
-    first, *rest = *inputs.known.rows[:-1], last._replace(**_other_amount(last, inputs))
-    return inputs.marked(first), *rest
+    first, *others = *inputs.known.rows[:-1], last._replace(**_other_amount(last, inputs))
+    return inputs.marked(first), *others
 
 
-def _invalid(row: Row, inputs: PlantInputs) -> tuple[Row, ...]:
+def _invalid(row: StatementRow, inputs: PlantInputs) -> tuple[StatementRow, ...]:
     cells = _BAD_CELLS[inputs.between(0, len(_BAD_CELLS) - 1, "bad", row)]
     bad = inputs.later(row, _MINUTE_MS, 10 * _MINUTE_MS, "invalid")
     return row, inputs.marked(bad, key=None if "key" in cells else inputs.new_key(bad), cells=cells)
 
 
-def _both_reverse(row: Row, inputs: PlantInputs) -> tuple[Row, ...]:
+def _both_reverse(row: StatementRow, inputs: PlantInputs) -> tuple[StatementRow, ...]:
     """The row and its reversal, which returns the amount less the fee and has the payment's key as its batch."""
     at_ms = max(row.at_ms, inputs.end_ms - inputs.between(1, DAY_MS // 2, "back", row))
     return row, inputs.reversal_of(row, at_ms=at_ms, amount_minor=row.amount_minor - row.fee_minor, batch=row.key)
@@ -257,8 +261,8 @@ several sweeps of one night that the bank credits in one sum; and a payout that 
 KINDS: Final[Mapping[str, Kind]] = {**BREAKS, **DECOYS}
 
 
-def checked(breaks: Mapping[str, int] | None) -> dict[str, int]:
-    """Kind → the number to plant. By default (None), some of every kind; `all` stands for the kinds not named.
+def numbers_to_plant(breaks: Mapping[str, int] | None) -> dict[str, int]:
+    """Kind of break → the number to plant. None plants some of every kind; the key `all` stands for all other kinds.
 
     Raises SimulationRefused: there is no such kind, or its number is not a whole number from 0.
     """
@@ -275,15 +279,15 @@ def checked(breaks: Mapping[str, int] | None) -> dict[str, int]:
 
 
 class Books:
-    """The movements of a month, stored in the file `path` and read again for each use.
+    """The ledger's movements of a month, stored in the Parquet file `path` and read again for each use.
 
-    `after` is the number of the last entry before the month. Memory holds one batch of rows at a time.
+    `after` is the number of the last ledger entry before the month. Memory holds one batch of rows at a time.
     """
 
     def __init__(self, path: Path, month: Month, after: int) -> None:
         self._path, self.month, self._after = path, month, after
         self._last = after
-        """The number of the last entry in the month."""
+        """The number of the month's last ledger entry; entries that planting posts come after it."""
         self.opening_minor = dict.fromkeys(ACCOUNTS, 0)
         self.closings: dict[str, date] = {}
         """Account → the last day of its statement."""
@@ -291,18 +295,21 @@ class Books:
         """The entries of the statements' last rows, which decide the closing days: no break is planted on them."""
 
     def keep(self, pages: Iterable[pa.Table], last_day: date) -> None:
-        """Stores the movements of the month that ended on `last_day`, and sets the closing day of each statement."""
+        """Stores the movements of the month that ended on `last_day`, and sets the closing day of each statement.
+
+        `pages` has all movements of the ledger (columns LEDGER_MOVEMENT).
+        """
         self._last = self.write(pages)
         for account in ACCOUNTS:
-            days = {day_of(row.at_ms) for row in deque(self.month.reported(account), maxlen=1)}
+            days = {lusaka_day(row.at_ms) for row in deque(self.month.reported(account), maxlen=1)}
             for known in deque(self.known(account), maxlen=1):
-                days.add(day_of(known.rows[-1].at_ms))
+                days.add(lusaka_day(known.rows[-1].at_ms))
                 self.deciding.add(known.entry)
             # The bank's statement declares its period.
             self.closings[account] = last_day if account == BANK.name else max(days, default=last_day)
 
     def write(self, pages: Iterable[pa.Table]) -> int:
-        """Replaces the file with the month's movements, and returns the number of the last entry.
+        """Replaces the file with the month's movements out of `pages`, and returns the number of the last entry.
 
         Movements before the month are not stored; they set the opening balances.
         """
@@ -319,19 +326,20 @@ class Books:
         return last
 
     def known(self, account: str) -> Iterator[Known]:
-        """Yields an account's movements as its statement has them, without entries posted after the month."""
+        """Yields an account's movements with their statement rows, without entries that were posted after the month."""
         with pq.ParquetFile(self._path) as file:
-            here = (
+            batches = (
                 batch.filter(pc.and_(pc.equal(batch["account"], account), pc.less_equal(batch["number"], self._last)))
                 for batch in file.iter_batches(_BATCH)
             )
-            yield from self.month.known(row for batch in here for row in batch.to_pylist())
+            yield from self.month.known(row for batch in batches for row in batch.to_pylist())
 
 
 class Planting:
     """Chooses movements of the month at random, and plants breaks and decoys on them.
 
-    `wanted` is kind → number to plant. With `exactly`, a kind of break for which too few movements qualify is refused.
+    `wanted` is kind → number to plant. With `exactly`, `choose` refuses a kind of break for which too few movements
+    qualify; otherwise it plants as many as it can.
     """
 
     def __init__(self, books: Books, wanted: Mapping[str, int], *, exactly: bool) -> None:
@@ -341,36 +349,37 @@ class Planting:
         self._looks: set[tuple[str, str, int, str | None]] = set()
         self._withheld: set[str] = set()
         """The entries whose own statement rows are not written."""
-        self._planted: list[Row] = []
+        self._planted: list[StatementRow] = []
         self.ledger_only: list[tuple[str, str | None, str]] = []
         """Account, key and code of each break that has no line on the statement."""
         self.posts: list[tuple[str, str]] = []
         """Pairs of `repeated` or `reversed`, and the entry that the ledger repeats or reverses."""
 
     def choose(self) -> None:
-        """Plants the wanted number of each kind; never on a movement that looks like a row that only the statement has.
+        """Plants the wanted number of each kind.
 
+        Leaves out movements with the account, direction, amount and phone of a row that only the statement has.
         Raises SimulationRefused: with `exactly`, too few movements qualify for a kind of break.
         """
         month, wanted = self._books.month, {name: self._wanted[name] for name in KINDS if self._wanted.get(name)}
         self._expect(codes.LATE_SUCCESS, month.outcomes.get(LATE, 0))
-        found = self._candidates(wanted, 2 * sum(wanted.values()) + _SPARE)
-        looks = {known.rows[0].looks for best in found.values() for known in best}
+        candidates = self._candidates(wanted, 2 * sum(wanted.values()) + _SPARE)
+        looks = {known.rows[0].looks for best in candidates.values() for known in best}
         unheard = (row for account in ACCOUNTS for row in month.reported(account) if row.status == COMPLETED)
         self._looks |= {row.looks for row in unheard if row.looks in looks}
         for name, number in wanted.items():
-            planted = islice((known for known in found[name] if self._plant(name, known)), number)
+            planted = islice((known for known in candidates[name] if self._plant(name, known)), number)
             chosen = sum(1 for _ in planted)
             if name in BREAKS:
                 self._expect(name, chosen)
         self._planted.sort(key=lambda row: row.at_ms)
 
-    def _expect(self, name: str, found: int) -> None:
-        """Raises SimulationRefused: with `exactly`, fewer movements (`found`) suit the kind `name` than wanted."""
+    def _expect(self, name: str, room: int) -> None:
+        """Raises SimulationRefused: with `exactly`, there is `room` for fewer breaks of the kind `name` than wanted."""
         wanted = self._wanted.get(name, 0)
-        if self._exactly and found < wanted:
-            text = f"{wanted} of {name} were asked for, and the month has room for {found}."
-            raise SimulationRefused(text, hint="Ask for fewer, or for more payments or days.", kind=name, room=found)
+        if self._exactly and room < wanted:
+            text = f"{wanted} of {name} were asked for, and the month has room for {room}."
+            raise SimulationRefused(text, hint="Ask for fewer, or for more payments or days.", kind=name, room=room)
 
     def _candidates(self, kinds: Iterable[str], room: int) -> dict[str, list[Known]]:
         """Kind → at most `room` movements that qualify for it, chosen at random and in random order."""
@@ -378,7 +387,7 @@ class Planting:
         for account, closing in self._books.closings.items():
             for known in self._books.known(account):
                 for name, heap in best.items() if known.entry not in self._books.deciding else ():
-                    if known.kind in KINDS[name].of and KINDS[name].fits(known, closing):
+                    if known.kind in KINDS[name].entry_kinds and KINDS[name].fits(known, closing):
                         rank = -self._chances.rank("plant", name, known.rows[0].natural_key)
                         heapq.heappush(heap, (rank, known.entry, known))
                         if len(heap) > room:
@@ -404,11 +413,11 @@ class Planting:
             self.posts.append((kind.posts, known.entry))
         return True
 
-    def _new_key(self, row: Row) -> str:
+    def _new_key(self, row: StatementRow) -> str:
         self._keys += 1
         return row.own_key(self._keys)
 
-    def rows(self, account: str) -> Iterator[Row]:
+    def rows(self, account: str) -> Iterator[StatementRow]:
         """A statement's rows in time order, with the planted rows in place of the withheld ones."""
         written = (known for known in self._books.known(account) if known.entry not in self._withheld)
         known = (row for movement in written for row in movement.rows)
@@ -417,7 +426,7 @@ class Planting:
 
 
 class Decoy(NamedTuple):
-    """A row that looks like a break and is none."""
+    """A statement row that looks like a break but is none: its file, line and key, and why it is no break."""
 
     statement: str
     line: int
@@ -431,7 +440,7 @@ class Simulation(Tabular):
     def __init__(self, month: Month, payouts: int) -> None:
         plan = month.plan
         self.payments, self.days = plan.payments, plan.days
-        self.first_day, self.last_day = day_of(plan.start_ms), day_of(plan.end_ms)
+        self.first_day, self.last_day = lusaka_day(plan.start_ms), lusaka_day(plan.end_ms)
         self.outcomes = dict(sorted(month.outcomes.items(), key=lambda item: (-item[1], item[0])))
         self.refunds, self.payouts = month.refunds, payouts
         self.folder: Path | None = None
@@ -446,8 +455,8 @@ class Simulation(Tabular):
             yield _counted(f"Breaks in {self.folder.name}/{STATEMENTS}, all in {ANSWERS}", "code", self.breaks)
 
 
-def _counted(caption: str, what: str, counts: Mapping[str, int]) -> DisplayTable:
-    columns = (what, DisplayColumn("number", numeric=True))
+def _counted(caption: str, heading: str, counts: Mapping[str, int]) -> DisplayTable:
+    columns = (heading, DisplayColumn("number", numeric=True))
     return table(caption, columns, [(name, f"{number:,}") for name, number in counts.items()])
 
 
@@ -473,9 +482,12 @@ def _prepared(out: Path) -> Iterator[Path]:
         raise
 
 
-def _fill(session: Session, made: Simulation, planting: Planting, books: Books, out: Path) -> None:
-    """Plants breaks and decoys, posts their entries, writes ledger, statements and answers; fills in `made`."""
-    books.keep(Ledger(session.control).movements(), made.last_day)
+def _fill(session: Session, simulation: Simulation, planting: Planting, books: Books, out: Path) -> None:
+    """Plants breaks and decoys, posts their entries, and writes ledger, statements and answers to the folder `out`.
+
+    Sets the folder, the breaks and the decoys of `simulation`.
+    """
+    books.keep(Ledger(session.control).movements(), simulation.last_day)
     planting.choose()
     for how, entry in planting.posts:
         if how == "repeated":
@@ -492,21 +504,23 @@ def _fill(session: Session, made: Simulation, planting: Planting, books: Books, 
         if layout.preamble:
             # The closing balance is known when all rows are.
             closing_minor = balance_minor + sum(row.effect_minor for row in planting.rows(account))
-            preamble = Preamble(account, ZMW.code, made.first_day, made.last_day, balance_minor, closing_minor)
+            preamble = Preamble(
+                account, ZMW.code, simulation.first_day, simulation.last_day, balance_minor, closing_minor
+            )
         with statement_writer(out / STATEMENTS / name, layout, preamble=preamble) as writer:
             for row in planting.rows(account):
                 balance_minor += row.effect_minor
                 line = writer.write(row.record(balance_minor), cells=row.cells)
                 if row.code:
                     # A row without a partner on the last day is a matter of time: the partner may still come.
-                    is_new = row.code == codes.MISSING["statement"] and day_of(row.at_ms) >= books.closings[account]
+                    is_new = row.code == codes.MISSING["statement"] and lusaka_day(row.at_ms) >= books.closings[account]
                     answers.append((name, line, row.key, codes.TIMING if is_new else row.code))
                 if row.decoy:
-                    made.decoys.append(Decoy(name, line, row.key, row.decoy))
-        answers += [(name, None, key, code) for of, key, code in planting.ledger_only if of == account]
+                    simulation.decoys.append(Decoy(name, line, row.key, row.decoy))
+        answers += [(name, None, key, code) for on_account, key, code in planting.ledger_only if on_account == account]
     with (out / ANSWERS).open("w", encoding="utf-8", newline="") as handle:
         csv.writer(handle, lineterminator="\n").writerows([ANSWER, *answers])
-    made.folder, made.breaks = out, dict(sorted(Counter(code for *_, code in answers).items()))
+    simulation.folder, simulation.breaks = out, dict(sorted(Counter(code for *_, code in answers).items()))
 
 
 def simulate(  # noqa: PLR0913  settings of the month
@@ -521,15 +535,15 @@ def simulate(  # noqa: PLR0913  settings of the month
     show_progress: bool = False,
 ) -> Simulation:
     """Simulate a month, with the arguments and errors of `Workbench.simulate`."""
-    for name, given, least, most, hint in (
+    for name, value, least, most, hint in (
         ("payments", payments, 0, MAX_PAYMENTS, "An operator's workbook holds no more."),
         ("days", days, 1, MAX_DAYS, ""),
     ):
-        if type(given) is not int or not least <= given <= most:
-            raise SimulationRefused(f"{name} is a whole number from {least} to {most:,}, not {given!r}.", hint=hint)
+        if type(value) is not int or not least <= value <= most:
+            raise SimulationRefused(f"{name} is a whole number from {least} to {most:,}, not {value!r}.", hint=hint)
     if out is None and breaks is not None:
         raise SimulationRefused("Breaks are planted in statements: name their folder with `out`.")
-    asked, gaps = checked(breaks), _usable_gaps(session.control)
+    to_plant, gaps = numbers_to_plant(breaks), _usable_gaps(session.control)
     with ExitStack() as closing:
         target = None if out is None else closing.enter_context(_prepared(Path(out)))
         # The clock moves to the last moment before midnight: the statements show what the month clears and sweeps.
@@ -537,7 +551,7 @@ def simulate(  # noqa: PLR0913  settings of the month
         session.clock.advance(Decimal(start_ms - 1 - session.clock.now_ms) / 1000)
         # Without a seed, draws follow from the sandbox's seed, of which its keys are made, and from the month.
         chances = Chances(f"{session.secret_key}/{start_ms}" if seed is None else str(seed))
-        late = 0 if target is None else asked[codes.LATE_SUCCESS]
+        late = 0 if target is None else to_plant[codes.LATE_SUCCESS]
         plan = Plan(chances, traffic or Traffic(), payments=payments, days=days, start_ms=start_ms, late=late)
         entries = 0 if target is None else verified(session.control).entries
         closing.enter_context(_quiet(session))
@@ -545,12 +559,12 @@ def simulate(  # noqa: PLR0913  settings of the month
         month.drive(session, show_progress=show_progress)
         session.clock.advance(Decimal(plan.end_ms - session.clock.now_ms) / 1000)
         payouts = sum(payout.created * 1000 >= start_ms for payout in session.looking().payouts.each())
-        made = Simulation(month, payouts)
+        simulation = Simulation(month, payouts)
         if target is not None:
             books = Books(target / LEDGER, month, 0 if isinstance(entries, UnsetType) else entries)
-            wanted = {**asked, **{name: kind.by_default for name, kind in DECOYS.items()}}
-            _fill(session, made, Planting(books, wanted, exactly=breaks is not None), books, target)
-    return made
+            wanted = {**to_plant, **{name: kind.by_default for name, kind in DECOYS.items()}}
+            _fill(session, simulation, Planting(books, wanted, exactly=breaks is not None), books, target)
+    return simulation
 
 
 def _usable_gaps(control: SandboxControl) -> Gaps:

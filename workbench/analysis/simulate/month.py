@@ -36,13 +36,13 @@ INTENT: Final = "intent"
 CHARGE: Final = "charge"
 
 
-def day_of(at_ms: int) -> date:
+def lusaka_day(at_ms: int) -> date:
     """The business date of a moment."""
     return moment(at_ms).astimezone(LUSAKA).date()
 
 
 class Chances(Draws):
-    """Random numbers and choices, each derived from a natural key: a draw for a further key changes no other draw."""
+    """Random numbers and choices, each derived from a key: equal keys give equal draws, whatever else is drawn."""
 
     def share(self, *natural_key: str | int) -> float:
         """A number between 0 and 1, both excluded, drawn for the key."""
@@ -59,7 +59,7 @@ class Chances(Draws):
         return low + self.below(high - low + 1, *natural_key)
 
     def happens(self, per_100k: int, *natural_key: str | int) -> bool:
-        """True for `per_100k` of a hundred thousand keys, drawn for the key."""
+        """True with a probability of `per_100k` in a hundred thousand, drawn for the key."""
         return self.below(100_000, *natural_key) < per_100k
 
     def one_of(self, weights: Mapping[str, int], *natural_key: str | int) -> str:
@@ -72,7 +72,7 @@ HOURLY_SHARES: Final = (
     3.97, 1.43, 0.35, 0.03, 0.01, 0.01, 0.09, 0.42, 1.01, 1.38, 1.13, 1.57,
     2.33, 3.37, 4.10, 4.19, 5.66, 6.53, 9.88, 12.23, 12.73, 10.68, 9.32, 7.59,
 )  # fmt: skip
-"""The percentage of a day's merchant payments in each hour in Lusaka, as PaySim has it; the sum is not 100."""
+"""The percentage of a day's merchant payments in each hour in Lusaka, from PaySim's data; the sum is not 100."""
 _REACHED: Final = (0.0, *accumulate(share / sum(HOURLY_SHARES) for share in HOURLY_SHARES))
 """The share of a day's payments that has occurred by the beginning of each hour, from 0 to 1."""
 MAX_CUSTOMERS: Final = 3_000
@@ -123,10 +123,10 @@ class Traffic:
             raise ValueError(f"customers is from 1 to {MAX_CUSTOMERS}, so many can be told apart by a masked number")
 
 
-class Payment(NamedTuple):
-    """A customer's attempt to pay; `scenario` is the name of its outcome among the operators' scenarios.
+class PlannedPayment(NamedTuple):
+    """A customer's attempt to pay: by an intent or by a charge (`flow`), with the outcome `scenario`.
 
-    `refund_minor` is refunded later, in minor units; 0 means no refund.
+    `refund_minor`, in minor units, is refunded later; 0 means no refund.
     """
 
     number: int
@@ -134,16 +134,16 @@ class Payment(NamedTuple):
     amount_minor: int
     phone: str
     operator: str
-    way: str
+    flow: str
     scenario: str
     refund_minor: int = 0
 
 
 @dataclass
 class Plan:
-    """The plan of `payments` payments over `days` days from `start_ms`, which is midnight in Lusaka.
+    """The plan of `payments` payments over `days` days from `start_ms`, a midnight in Lusaka; iterates over them.
 
-    `late` is the number of payments whose money comes late, in addition to those by the traffic's rate.
+    `late` is the number of payments whose money comes late, in addition to those that the traffic's rate gives.
     """
 
     chances: Chances
@@ -158,10 +158,10 @@ class Plan:
         others = {**FAILURES, LATE: self.traffic.late_per_100k, UNKNOWN: self.traffic.unknown_per_100k}
         # Late money of the month's last payments might come after its end.
         early = max(1, self.payments - self.payments // 10) if self.payments else 0
-        places = (self.chances.below(early, "late", number) for number in count())
+        draws = (self.chances.below(early, "late", number) for number in count())
         self._late: set[int] = set()
         while len(self._late) < min(self.late, early):
-            self._late.add(next(places))
+            self._late.add(next(draws))
         self._scenarios = {APPROVE: max(0, 100_000 - sum(others.values())), **others}
 
     @property
@@ -169,22 +169,24 @@ class Plan:
         """The last millisecond of the last day, before that night's clearing."""
         return self.start_ms + self.days * DAY_MS - 1
 
-    def __iter__(self) -> Iterator[Payment]:
-        before: Payment | None = None
+    def __iter__(self) -> Iterator[PlannedPayment]:
+        previous: PlannedPayment | None = None
         often = self.traffic.again_per_100k
         for index, at_ms in enumerate(self._moments()):
             is_again, was_again = (self.chances.happens(often, "again", number) for number in (index, index - 1))
             # A payment is repeated once, never a third time.
-            if before is not None and is_again and not was_again:
-                soon_ms = min(at_ms, before.at_ms + self.chances.between(_AGAIN_MS, "again after", index))
+            if previous is not None and is_again and not was_again:
+                soon_ms = min(at_ms, previous.at_ms + self.chances.between(_AGAIN_MS, "again after", index))
                 # A second prompt would queue behind the first, so this one is charged in a call.
-                before = self._payment(index, soon_ms, before.operator, before.phone, before.amount_minor, CHARGE)
+                previous = self._payment(
+                    index, soon_ms, previous.operator, previous.phone, previous.amount_minor, CHARGE
+                )
             else:
                 operator = self.chances.one_of(_OPERATOR_WEIGHTS, "operator", index)
-                way = INTENT if self.chances.happens(self.traffic.intents_per_100k, "way", index) else CHARGE
+                flow = INTENT if self.chances.happens(self.traffic.intents_per_100k, "way", index) else CHARGE
                 phone, amount_minor = self._phone(operator, index), self._amount_minor(index)
-                before = self._payment(index, at_ms, operator, phone, amount_minor, way)
-            yield before
+                previous = self._payment(index, at_ms, operator, phone, amount_minor, flow)
+            yield previous
 
     def _moments(self) -> Iterator[int]:
         """Yields the payments' moments in order, without storing them.
@@ -193,10 +195,10 @@ class Plan:
         remaining payments: 1 - (1 - low) · v^(1/n) for a uniform v. Logarithms keep the last moment as exact as the
         first.
         """
-        left = 0.0
+        log_above = 0.0
         for index in range(self.payments):
-            left += math.log(self.chances.share("moment", index)) / (self.payments - index)
-            yield self._at_ms(-math.expm1(left))
+            log_above += math.log(self.chances.share("moment", index)) / (self.payments - index)
+            yield self._at_ms(-math.expm1(log_above))
 
     def _at_ms(self, share: float) -> int:
         """The moment, in ms, by which this share (0 to 1) of the payments has occurred; each day has HOURLY_SHARES."""
@@ -220,10 +222,12 @@ class Plan:
         prefix, suffix = divmod(number, 1_000)
         return phone_of(f"{COUNTRY_CODE}{OPERATORS[operator].prefixes[prefix]}", f"{suffix:03}", self.chances)
 
-    def _payment(self, index: int, at_ms: int, operator: str, phone: str, amount_minor: int, way: str) -> Payment:
+    def _payment(
+        self, index: int, at_ms: int, operator: str, phone: str, amount_minor: int, flow: str
+    ) -> PlannedPayment:
         chances, traffic = self.chances, self.traffic
         scenario = LATE if index in self._late else chances.one_of(self._scenarios, "fate", index)
-        payment = Payment(index, at_ms, amount_minor, phone, operator, way, scenario)
+        payment = PlannedPayment(index, at_ms, amount_minor, phone, operator, flow, scenario)
         if scenario != APPROVE or not chances.happens(traffic.refunds_per_100k, "refund", index):
             return payment
         refund_minor = amount_minor
@@ -233,7 +237,7 @@ class Plan:
 
 
 def phone_of(start: str, end: str, chances: Chances) -> str:
-    """A number with this `start` and `end`; the four random digits between do not begin with 0, as test numbers do."""
+    """A phone number from `start`, four random digits and `end`; the digits never begin with the 0 of test numbers."""
     return f"{start}{1000 + chances.below(9000, 'phone', start, end)}{end}"
 
 
@@ -260,11 +264,14 @@ _TRANCHE_MINOR: Final = 500_000
 _MOST_TRANCHES: Final = 5
 _TRANCHE_MS: Final = 420_000
 _OWN_SEQ: Final = 90_000_000
-"""The first number of transaction ids that only an operator knows; the ledger's numbers stay far below."""
+"""The first number of transaction ids that only an operator knows; numbers in the ledger's ids stay far below."""
 
 
-class Row(NamedTuple):
-    """A statement row to be written; `code` is its planted break, and `cells` replace its values in the file."""
+class StatementRow(NamedTuple):
+    """A statement row to be written. `code` is the code of its planted break, None for other rows.
+
+    `cells` is column → text that the file has in place of the row's value.
+    """
 
     account: str
     key: str | None
@@ -286,7 +293,7 @@ class Row(NamedTuple):
 
     @property
     def effect_minor(self) -> int:
-        """The change of the file's balance by the row, in minor units; 0 if the row moves no money."""
+        """The change of the statement's balance by the row, in minor units; 0 if the row moves no money."""
         # The file's own balance does not count an amount that cannot be read.
         if self.status != COMPLETED or (self.code == INVALID and "amount" in self.cells):
             return 0
@@ -307,15 +314,15 @@ class Row(NamedTuple):
         return reference(ACCOUNTS[self.account], self.at_ms, seq=_OWN_SEQ + number)
 
     def record(self, balance_minor: int) -> dict[str, Any]:
-        """The row as column → value of STATEMENT_ROW, with the balance after the row."""
-        when = {"occurred_at": moment(self.at_ms), "business_date": day_of(self.at_ms)}
+        """The row as column → value of STATEMENT_ROW; `balance_minor` is the statement's balance after the row."""
+        when = {"occurred_at": moment(self.at_ms), "business_date": lusaka_day(self.at_ms)}
         return {**self._asdict(), **when, "balance_minor": balance_minor}
 
 
 class Known(NamedTuple):
     """A movement that both sides have: its rows on the statement, and the ledger's entry."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[StatementRow, ...]
     entry: str
     kind: str
     day: date
@@ -325,7 +332,7 @@ class Known(NamedTuple):
 
 
 _AT_ONCE: Final = 200
-"""The most commands in one call: the sandbox runs only as many as fit into its time limit."""
+"""The most commands in one call; the sandbox runs only as many of them as its time limit allows."""
 Happens = Callable[[], Iterable[SimulatedCommand] | None]
 """An event of the month: returns the commands to send at its moment, or None."""
 
@@ -345,7 +352,7 @@ class Month:
         self._rings_until_ms: defaultdict[str, int] = defaultdict(int)
         self.outcomes: Counter[str] = Counter()
         self.refunds = 0
-        self.info: list[Payment] = []
+        self.info: list[PlannedPayment] = []
         """Payments that operators report and the ledger does not know, with the moments at which they ended."""
 
     def __iter__(self) -> Iterator[SimulatedCommand]:
@@ -355,8 +362,8 @@ class Month:
             yield from self._until(payment.at_ms)
             yield from self._pay(payment)
         yield from self._until(self.plan.end_ms)
-        if left := self.plan.payments - self.outcomes.total():
-            self.outcomes["open"] = left
+        if unanswered := self.plan.payments - self.outcomes.total():
+            self.outcomes["open"] = unanswered
 
     def _until(self, at_ms: int) -> Iterator[SimulatedCommand]:
         while self._waiting and self._waiting[0][0] <= at_ms:
@@ -369,16 +376,16 @@ class Month:
         if at_ms <= self.plan.end_ms:
             heapq.heappush(self._waiting, (at_ms, next(self._places), happen))
 
-    def _pay(self, payment: Payment) -> Iterator[SimulatedCommand]:
+    def _pay(self, payment: PlannedPayment) -> Iterator[SimulatedCommand]:
         if payment.at_ms < self._rings_until_ms[payment.phone]:
             # A handset that shows a prompt would take the PIN for that prompt.
-            payment = payment._replace(way=CHARGE)
-        asked = self._command(payment, payment.way, payment.amount_minor)
+            payment = payment._replace(flow=CHARGE)
+        creation = self._command(payment, payment.flow, payment.amount_minor)
         if payment.scenario != APPROVE:
-            yield replace(asked, what="script", scenario=payment.scenario)
-        yield asked
-        if payment.way != CHARGE:
-            yield replace(asked, what="confirm")
+            yield replace(creation, what="script", scenario=payment.scenario)
+        yield creation
+        if payment.flow != CHARGE:
+            yield replace(creation, what="confirm")
         self._schedule_end(payment)
         if payment.refund_minor:
             after_ms = self.plan.chances.between(self.plan.traffic.refund_after_ms, "refund after", payment.number)
@@ -388,15 +395,15 @@ class Month:
             part_minor = 0 if payment.refund_minor == payment.amount_minor else payment.refund_minor
             self._later(refunded_ms, lambda: [self._command(payment, "refund", part_minor)])
 
-    def _command(self, payment: Payment, what: str, amount_minor: int = 0) -> SimulatedCommand:
+    def _command(self, payment: PlannedPayment, action: str, amount_minor: int = 0) -> SimulatedCommand:
         order = f"order-{business_date(self.plan.start_ms)}-{payment.number + 1}"
-        return SimulatedCommand(self._now_ms, what, order, payment.phone, payment.operator, amount_minor)
+        return SimulatedCommand(self._now_ms, action, order, payment.phone, payment.operator, amount_minor)
 
-    def _schedule_end(self, payment: Payment) -> None:
+    def _schedule_end(self, payment: PlannedPayment) -> None:
         """Schedules the payment's end; until then its handset shows a prompt, unless a charge ends within its call."""
         if payment.scenario in (LATE, TIMEOUT):
             rings_ms = self._gaps.prompt_timeout_s * 1000
-        elif payment.way == CHARGE:
+        elif payment.flow == CHARGE:
             rings_ms = 0
         elif payment.scenario == APPROVE:
             rings_ms = self.plan.chances.between(PIN_AFTER_MS, "pin after", payment.number)
@@ -408,16 +415,16 @@ class Month:
         if payment.scenario == LATE:
             self._later(until_ms + LATE_S * 1000, lambda: self.outcomes.update({TIMEOUT: -1, LATE: 1}))
 
-    def _end(self, payment: Payment) -> Iterator[SimulatedCommand]:
+    def _end(self, payment: PlannedPayment) -> Iterator[SimulatedCommand]:
         outcome = {APPROVE: "succeeded", LATE: TIMEOUT}.get(payment.scenario, payment.scenario)
         self.outcomes[outcome] += 1
         if outcome == payment.scenario and outcome not in UNREPORTED:
             self.info.append(payment._replace(at_ms=self._now_ms))
-        if payment.scenario == APPROVE and payment.way != CHARGE:
+        if payment.scenario == APPROVE and payment.flow != CHARGE:
             yield self._command(payment, "pin")
 
     def drive(self, session: Session, *, show_progress: bool) -> None:
-        """Sends the month's commands to the sandbox, which runs as many of each call as fit into its time limit.
+        """Sends the month's commands to the sandbox, which runs as many commands of a call as its time limit allows.
 
         With `show_progress`, standard error reports each tenth of the payments.
         """
@@ -434,7 +441,7 @@ class Month:
             ahead = [*ahead[done:], *islice(commands, done)]
 
     def known(self, movements: Iterable[Mapping[str, Any]]) -> Iterator[Known]:
-        """Yields the ledger's movements on one account, in order, each with the rows of its statement.
+        """Yields the ledger's `movements` on one account, in order, each with its rows on the statement.
 
         The bank has one row for all credits of a night, and several for a large payout.
         """
@@ -446,16 +453,16 @@ class Month:
             rows = _tranches(row) if kind == "payout_paid" else (row,)
             yield Known(rows, first["entry"], kind, first["business_date"], kind == CREDITED or len(rows) > 1)
 
-    def reported(self, account: str) -> Iterator[Row]:
+    def reported(self, account: str) -> Iterator[StatementRow]:
         """Yields the rows that an account's operator reports and the ledger does not have, in order of time."""
         mine = (payment for payment in self.info if payment.operator == ACCOUNTS[account])
         return (_reported_row(account, payment, self._gaps) for payment in mine)
 
 
-def _reported_row(account: str, payment: Payment, gaps: Gaps) -> Row:
-    """The operator's row for a payment that failed, or whose outcome the sandbox never learned."""
+def _reported_row(account: str, payment: PlannedPayment, gaps: Gaps) -> StatementRow:
+    """The operator's row for a payment that failed, or whose outcome the sandbox never learned; `gaps` has the fee."""
     kind, words = _TYPES["funds_secured"]
-    row = Row(account, None, payment.at_ms, IN, payment.amount_minor, 0, payment.phone, kind, words)
+    row = StatementRow(account, None, payment.at_ms, IN, payment.amount_minor, 0, payment.phone, kind, words)
     row = row._replace(key=row.own_key(payment.number))
     if payment.scenario == UNKNOWN:
         fee_minor = fees_of(payment.amount_minor, gaps).operator_minor
@@ -464,10 +471,10 @@ def _reported_row(account: str, payment: Payment, gaps: Gaps) -> Row:
     return row._replace(status="failed", description=f"Not paid: {name}")
 
 
-def _row(movement: Mapping[str, Any], chances: Chances) -> Row:
+def _row(movement: Mapping[str, Any], chances: Chances) -> StatementRow:
     kind, words = _TYPES.get(movement["kind"], ("other", "Adjustment"))
     phone = movement["phone"]
-    return Row(
+    return StatementRow(
         **{name: movement[name] for name in _SAME},
         at_ms=milliseconds(movement["occurred_at"]),
         phone=phone and phone_of(phone[:6], phone[-3:], chances),
@@ -478,18 +485,18 @@ def _row(movement: Mapping[str, Any], chances: Chances) -> Row:
     )
 
 
-def _tranches(row: Row) -> tuple[Row, ...]:
+def _tranches(row: StatementRow) -> tuple[StatementRow, ...]:
     """The rows of a large payout that the bank sends in parts, minutes apart, each with its own key."""
     parts = min(_MOST_TRANCHES, -(-row.amount_minor // _TRANCHE_MINOR))
     if parts == 1:
         return (row,)
-    each_minor, over_minor = divmod(row.amount_minor, parts)
+    part_minor, rest_minor = divmod(row.amount_minor, parts)
     return tuple(
         row._replace(
             key=f"{row.key}-{part + 1}",
             batch=row.key,
             at_ms=row.at_ms + part * _TRANCHE_MS,
-            amount_minor=each_minor + (0 if part else over_minor),
+            amount_minor=part_minor + (0 if part else rest_minor),
         )
         for part in range(parts)
     )

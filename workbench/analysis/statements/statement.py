@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from workbench.analysis.frames import compact, releasing, typed, with_column
 from workbench.analysis.phone_key import key_from
 from workbench.analysis.rules import MatchRules
-from workbench.analysis.shapes import MADE, STATEMENT_ROW
+from workbench.analysis.shapes import MADE_UP_PREFIX, STATEMENT_ROW
 from workbench.analysis.statements.cells import CellColumn, Mask, Whole, file_refusal, mask_of
 from workbench.analysis.statements.csv_files import digest_of
 from workbench.analysis.statements.dates import ABSENT
@@ -398,7 +398,7 @@ def made_keys(rows: pa.Table, *, newest_first: bool) -> pa.Array:
     for place, account, row in [*zip(without, accounts, cells, strict=True)][:: -1 if newest_first else 1]:
         count[account, *row] += 1
         content = "\0".join((*row, str(count[account, *row]))).encode(errors="replace")
-        keys[place] = MADE + hashlib.blake2b(content, digest_size=8).hexdigest()
+        keys[place] = MADE_UP_PREFIX + hashlib.blake2b(content, digest_size=8).hexdigest()
     return pa.array(keys, pa.string())
 
 
