@@ -185,14 +185,14 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     read = read_rows(file, formats, whole_currency, key, account, is_ledger=True)
     rows, local, is_opening = read.table, read.local, read.is_opening
     groups, codes = distinct_rows([CellColumn.from_arrow(rows[name]) for name in ("account", "currency")])
-    codes = _of_one_currency(groups, codes, is_opening) if is_opening.any() else codes
+    codes = _corrected_codes(groups, codes, is_opening) if is_opening.any() else codes
     by_account = with_column(rows.select(_FOLLOWED), "account", pa.array(codes)).take(np.argsort(codes, kind="stable"))
     is_turned, _ = newest_first(local, partial(follow, by_account, preamble))
     del by_account
     places = np.arange(local.size)[:: -1 if is_turned else 1]
     openings: dict[int, int] = {}
     if is_opening.any():
-        stated, openings = _stated(rows, is_opening, codes, places)
+        stated, openings = _stated_balances(rows, is_opening, codes, places)
         rows = with_column(rows, "balance_minor", pc.coalesce(rows["balance_minor"], stated))
         rows = rows.filter(pa.array(~is_opening))
         local, places, codes = (values[~is_opening] for values in (local, places, codes))
@@ -446,7 +446,7 @@ _FOLLOWED: Final = ("line", "account", "direction", "amount_minor", "fee_minor",
 """The columns that are needed to check a running balance; sorting more would take time and memory."""
 
 
-def _of_one_currency(pairs: Sequence[tuple[Cell, ...]], codes: Whole, is_opening: Mask) -> Whole:
+def _corrected_codes(pairs: Sequence[tuple[Cell, ...]], codes: Whole, is_opening: Mask) -> Whole:
     """Returns the `codes` of the rows, with those of opening rows corrected; a code is an index in `pairs`.
 
     `pairs` has (account, currency). An opening row often does not name its currency. It then gets the code of its
@@ -460,7 +460,7 @@ def _of_one_currency(pairs: Sequence[tuple[Cell, ...]], codes: Whole, is_opening
     return np.array([code if code in used else only.get(alike[code], code) for code in range(len(pairs))])[codes]
 
 
-def _stated(rows: pa.Table, is_opening: Mask, codes: Whole, places: Whole) -> tuple[pa.Array, dict[int, int]]:
+def _stated_balances(rows: pa.Table, is_opening: Mask, codes: Whole, places: Whole) -> tuple[pa.Array, dict[int, int]]:
     """Assigns the balance in each opening row to the movement before it or, if there is none, to the account.
 
     Returns the balance of each row, null where no opening row states it, and code → opening balance. `codes` has a code
