@@ -30,6 +30,8 @@ NAMESAKES = {
     "not renamed yet": "Engine listed",
 }
 """Reason → names that stand in a second module; a name that stands in a third, too, is here twice."""
+HEADLESS = re.compile(r"(What|Whether|How|Those|That|Which|The same|The one|As many|So many|Where|Here|In what)\b")
+"""Beginnings of a docstring that name nothing: it begins with the thing or with the verb."""
 EMPTY_NAMES = {"told", "further", "met", "alone", "here", "Was", "Seen", "Open", "each"}
 """Names that do not name a thing."""
 EMPTY_NAMES_STAY = {
@@ -131,6 +133,12 @@ def test_public_functions_and_classes_of_different_modules_have_different_names(
     tops = [name_of(node) for path in modules(".") for node in parsed(path).body]
     times = Counter(name for name in tops if name and not name.startswith("_"))
     assert sorted((times - Counter([*times])).elements()) == listed(NAMESAKES)
+
+
+def test_docstrings_begin_with_a_thing_or_a_verb():
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    documented = [node for path in modules(".") for node in ast.walk(parsed(path)) if isinstance(node, kinds)]
+    assert [node.name for node in documented if HEADLESS.match(ast.get_docstring(node) or "")] == []
 
 
 def test_names_name_a_thing():

@@ -14,7 +14,7 @@ from tests.benchmarks.measuring import OURS, Results, Sample, Size, timed
 from tests.benchmarks.peers import DATACOMPY, PEERS, Absent, installed
 from tests.benchmarks.tables import write_tables
 from workbench import read_ledger, read_statement, reconcile
-from workbench.analysis.report.outputs import write
+from workbench.analysis.report.outputs import write_results
 
 SQL = "SQL by hand"
 _MANY = 100_000
@@ -42,7 +42,7 @@ def files(size: Size, results: Results) -> None:
 
     def ours(ledger: Path, statement: Path) -> None:
         result = reconcile(read_ledger(ledger), read_statement(statement))
-        write(result, ledger.with_suffix(".html"))
+        write_results(result, ledger.with_suffix(".html"))
         # By hand, each row of the ledger is hashed too.
         assert len(result.carry_forward.read)
         # Those of the last day are open by their time alone.

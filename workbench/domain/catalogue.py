@@ -187,7 +187,7 @@ CODES: Final = {
 
 
 class OperatorNames(NamedTuple):
-    """The names that the operators and an aggregator give to a failure; empty if one has no name for it."""
+    """The names that two operators and an aggregator give to a failure; an empty text if they have no name for it."""
 
     mtn: str = ""
     airtel: str = ""

@@ -15,7 +15,7 @@ from workbench.domain.signs import CALLS, WEBHOOK, Other, Part, Value, first, fo
 from workbench.errors import GapRefused
 
 PAGE: Final = "/docs/interface"
-"""The path of the page that shows each section of the interface, with the register's rows that it leaves open."""
+"""The path of the page that shows the interface by section, each with the register's rows about it."""
 V = TypeVar("V", bound=Value)
 _PAYS: Final = "createCharge confirmPaymentIntent"
 _MAKES: Final = "createCharge createPaymentIntent"
@@ -59,17 +59,17 @@ class Gap(NamedTuple):
     - `response` or `call`, and the name in `provenance` of a kind of response or of a property of the call.
     """
     happens: tuple[str, str] = ("", "")
-    """A pattern, and a name for the thing that it finds, such as `entry cleared` and `money that cleared`.
+    """(pattern, name of what relies on this row), such as `entry cleared` and `money that cleared`.
 
-    The pattern is matched with the kind, result, words and fault of each row of a trace. If a trace row fits, the named
-    thing relied on this row of the register; without a name, the trace row's own call or webhook did.
+    If the pattern matches the kind, result, `what` and fault of a row in a trace, a report of the run says that what
+    has this name relied on the register's row. If the name is empty, the report names the call or webhook.
     """
     sign: signs.Shows | None = None
     """Reads the value from one exchange of recorded traffic; None if one exchange cannot show the value."""
     together: str = ""
     """The key in `evidence.TOGETHER` of the function that finds the value in several exchanges; empty if none does."""
     unless: tuple[str, Value] = ("", "")
-    """Another row, by its name, and a value of it: traffic that shows the value says nothing about this row."""
+    """(name of another row, value): traffic that shows this value for the other row is no evidence about this row."""
     unseen: Mapping[Value | None, str] = {}
     """Value, or None for all values → why recorded traffic does not show the value."""
     notebook: str = ""

@@ -66,7 +66,7 @@ class Draws:
         return f"{prefix}_{self.token('id', prefix, number)}"
 
     def api_key(self, kind: str, identifier: str) -> str:
-        """The API key (`kind` is `secret` or `publishable`) of the key with this id."""
+        """The value of the API key with this id, such as `sk_test_…`; `kind` is `secret` or `publishable`."""
         return KEY_PREFIXES[kind] + self.token("key", identifier)
 
     def webhook_secret(self, *natural_key: str | int, scheme: str = STANDARD) -> str:

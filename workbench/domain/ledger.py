@@ -226,7 +226,7 @@ def mirrored(postings: tuple[Posting, ...]) -> tuple[Posting, ...]:
 
 
 def refund_split(gross_minor: int, *, available_minor: int, pending_minor: int, fee_minor: int = 0) -> dict[str, int]:
-    """Splits a refund of `gross_minor` into name in its recipe → amount, in minor units.
+    """Splits a refund of `gross_minor` into the amounts of its recipe: name → minor units.
 
     The service returns `fee_minor`. The merchant pays the rest from available money, then from pending money, and owes
     what is missing.

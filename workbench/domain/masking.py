@@ -44,7 +44,7 @@ RULES: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] =
     ("bearer", re.compile(r"((?i:\bbearer)\s+)(?!\S*••••)(?=\S*[0-9A-Z])\S{8,}"), _mask_rest),
 )
 # fmt: on
-"""(word, pattern, replacement): only texts that contain the word, in lower case, are searched by the pattern.
+"""(word, pattern, replacement): the pattern searches only texts that contain the word, in upper or lower case.
 
 Searching for a word is faster than for a pattern, and the longer the word, the faster.
 """
@@ -67,8 +67,8 @@ ABROAD: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 """(word, pattern) for foreign and fixed-line numbers; only texts that contain the word are searched by the pattern.
 
-The characters before a number, or the format of Kenyan ones, distinguish it from an identifier, and decimals
-distinguish an amount. A whole amount of eight digits with a plus looks like a number and is masked.
+A number differs from an identifier by the characters before it, or by the format of Kenyan numbers. Digits with
+decimals are an amount and stay. A whole amount of eight digits with a plus looks like a number and is masked.
 """
 _ENDS = re.compile(rf"(\D*(?:(?:25)?2[Bb])?(?:00)?[1-9]\d{{0,2}}).*(\d{_GAP}\d{_GAP}\d)", re.DOTALL)
 """The beginning and the end of a number in `ABROAD`, which stay visible."""
@@ -85,9 +85,9 @@ _BEFORE, _AFTER = 9, 25
 Before it may be `%252B0026`; after it nine digits, and eight gaps of two characters.
 """
 _BEHIND, _REACH = 2_000, 64
-"""`mask_beginning` masks this many characters beyond its cut; at least `_REACH` masked ones must follow the cut.
+"""`mask_beginning` masks up to `_BEHIND` characters beyond its cut, of which at least `_REACH` must remain.
 
-No number, token or prefix is longer than `_REACH`.
+No number, token or prefix has more than `_REACH` characters.
 """
 _ENDS_A_LOOK_AHEAD = re.compile(r"[0-9A-Z\s]")
 

@@ -39,7 +39,7 @@ PAID: Final = "paid"
 MOBILE_MONEY: Final = "mobile_money"
 
 LATE_FUNDS: Final = "late_funds"
-"""The event of money that comes after its prompt expired. In states without this event, it goes into suspense."""
+"""The event of money that comes after its prompt expired. In states without it, the money goes into suspense."""
 
 
 def intent_transitions(gaps: Gaps) -> Transitions:

@@ -121,9 +121,9 @@ def phone_hash(text: str, key: bytes) -> str | None:
 
 
 def mask_column(text: str) -> str:
-    """Masks a cell of a column of numbers: a number like `masked_number`, other text except for its last three digits.
+    """Masks a cell of a column of phone numbers: a number as `masked_number` does; of other text, the digits.
 
-    Characters that are no digits stay.
+    The last three digits of other text stay visible, and so do all characters that are no digits.
     """
     return masked_number(text) or _ALL_BUT_THREE.sub(HIDDEN, text)
 

@@ -221,7 +221,7 @@ class _Reader:
         self.problems: list[FieldProblem] = []
 
     def struct(self, value: object, shape: type[S], pointer: str) -> S | None:
-        """The struct; None if the value has a fault."""
+        """Converts `value` to a `shape`; None if it has a fault. `pointer` is the value's place in the body."""
         if not isinstance(value, dict):
             self.problems.append(FieldProblem(pointer, f"must be an object, not {_kind(value)}"))
             return None

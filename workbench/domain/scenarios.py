@@ -52,7 +52,7 @@ class Scenario(NamedTuple):
     answers: int = 1
     late: bool = False
     by_itself: bool = True
-    """False for a handset that waits for a person; in a charge, which cannot wait, it acts on its own all the same."""
+    """False if the handset waits for a person; it never waits in a charge whose response has the outcome."""
     numbers: tuple[ActingNumber, ...] = ()
 
     @property

@@ -74,7 +74,7 @@ class Scheme(NamedTuple):
     new_secret: Callable[[bytes], str]
     """A function from 32 random bytes to a secret, which begins with `whsec_` so that masking recognises it."""
     has_room: bool = True
-    """True if a message can have several signatures. If not, a secret ends at once when it is rolled."""
+    """True if a message can have several signatures. If not, rolling a secret makes the old secret invalid at once."""
 
 
 def headers_for(
@@ -102,7 +102,7 @@ def verify(
     """Checks a message's signature and age, and returns its id; check next whether you handled this id before.
 
     `body` are the bytes that arrived; `now_s` is seconds since 1970, `tolerance_s` the seconds that a message may be
-    old or early. `scheme` is a row of `SCHEMES`; `github` has no timestamp, so old messages pass. One signature that
+    old or early. `scheme` is a name in `SCHEMES`; `github` has no timestamp, so old messages pass. One signature that
     fits one of `secrets` is enough. If the headers have no id, the result is the id in the body, empty if the body is
     no JSON object with an id.
     Raises SignatureRefused with `reason` one of header_missing, timestamp_malformed, timestamp_stale,
@@ -240,7 +240,7 @@ def id_in(body: bytes) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    """Text as bytes; half of a surrogate pair, as in a faulty header or body, becomes text that no signature fits."""
+    """Text as bytes; half of a surrogate pair, as in a faulty header or body, is escaped, so that no signature fits."""
     return text.encode(errors="backslashreplace")
 
 

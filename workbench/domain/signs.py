@@ -183,7 +183,7 @@ def tried(
     part: Callable[[ObservedCall], str] | None = None,
     parts: int = 0,
 ) -> Shows:
-    """Makes a reader that returns `accepted` or `rejected`, as the service treated a request that passes `asks`.
+    """Makes a reader that returns `accepted` or `rejected`, as the service did with a request that passes `asks`.
 
     For other requests and other errors, the reader returns None. Rejected means one of the statuses `by` and, if there
     are `names`, one of them in the response's text. If an exchange can show only a part of the value, `part` returns
@@ -250,10 +250,11 @@ def scale_shown(call: ObservedCall) -> Reading:
 
 
 def channel_shown(call: ObservedCall) -> Reading:
-    """Reads a charge's `channel` and `provider` after a request that named another operator than the number's.
+    """Reads whether a charge's `channel` and `provider` may differ.
 
-    If both are the same, the value is `equal`; if the channel is as requested and the provider is the number's
-    operator, it is `asked_and_moved`. In other responses, a charge where both differ shows a Part of that value.
+    If the call creates a charge through another operator than the number's, the value is `equal` for two equal members,
+    and `asked_and_moved` for the requested channel and the number's operator. In any other call, a charge whose members
+    differ shows a Part of `asked_and_moved`.
     """
     for charge in call.charges:
         channel, provider = (operator_id(charge.get(name)) for name in ("channel", "provider"))

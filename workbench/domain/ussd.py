@@ -100,9 +100,9 @@ class UssdSession(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_pin(text: str, length: int) -> None:
-    """Raises InvalidRequest unless `text` has `length` digits; such an input does not count as a wrong PIN.
+    """Raises InvalidRequest unless `text` has `length` digits; a refused input does not count as a wrong PIN.
 
-    The customer reads the message on the phone; it never repeats the input.
+    The customer reads the error's message on the phone; the message never repeats the input.
     """
     is_digits = text.isascii() and text.isdigit()
     if is_digits and len(text) == length:

@@ -208,7 +208,7 @@ def other_secret(secret: str, scheme: str) -> str:
 
 
 class Signer(NamedTuple):
-    """Signs messages with `secret` as of `now_s`, in seconds since 1970; `scheme` is a row of `SCHEMES`."""
+    """Signs messages with `secret` as of `now_s`, in seconds since 1970; `scheme` is a name in `SCHEMES`."""
 
     secret: str
     message_id: str

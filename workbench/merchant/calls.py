@@ -168,7 +168,7 @@ def _written(body: Mapping[str, Any]) -> bytes:
 
 
 def _content_of(response: httpx.Response) -> bytes:
-    """The body of a successful response; one without an encoding skips httpx's decoding, a third of httpx's time."""
+    """The body of a successful response; a body without an encoding skips httpx's decoding, a third of its time."""
     try:
         if response.is_stream_consumed or "content-encoding" in response.headers:
             return response.read()
@@ -194,7 +194,7 @@ def invalid(message: str, param: str | None = None, *, hint: str = "") -> Invali
 
 
 def host_of(url: str, name: str = "base_url") -> str:
-    """The argument `name`, a service's URL, without a slash at its end.
+    """A service's URL without a slash at its end; `name` is the argument's name in an error.
 
     Raises InvalidRequest: the URL is not http or https, has no host, has a query, cannot be parsed, or ends in /v1,
     which the client adds itself.
@@ -215,9 +215,9 @@ def host_of(url: str, name: str = "base_url") -> str:
 
 
 def checked_text(name: str, value: str, *, such_as: str = "") -> str:
-    """Returns `value`, the argument `name`.
+    """Returns `value` if it can be sent; an error calls it `name`, and shows the example `such_as` if not empty.
 
-    Raises InvalidRequest: not a string, where the message names `such_as`, or a string with half of a surrogate pair.
+    Raises InvalidRequest: not a string, or a string with half of a surrogate pair.
     """
     if isinstance(value, str):
         try:
@@ -253,7 +253,7 @@ def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
 
 
 def _secret_or_same(kind: type, value: object) -> object:
-    """Decodes a field of a type that msgspec does not know: a string as a Secret; any other `kind` unchanged."""
+    """Returns `value`, as a Secret if that is its `kind`. Raises TypeError: the Secret would not be a string."""
     if kind is not Secret:
         return value
     if isinstance(value, str):

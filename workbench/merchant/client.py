@@ -150,9 +150,9 @@ def exact(amount: Decimal | int, *, is_whole: bool = False) -> Decimal | int:
 
 
 def checked_names(name: str, values: Sequence[str], such_as: str) -> list[str]:
-    """Returns the argument `values`, called `name`, as a list.
+    """Returns `values` as a list; an error calls them `name`, and shows the example `such_as`.
 
-    Raises InvalidRequest: a single string, or a value that is not iterable; the message has `such_as` as an example.
+    Raises InvalidRequest: a single string, or a value that is not iterable.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise invalid(f'{name} must be a list, such as ["{such_as}"], not {values!r}.', name)
@@ -447,7 +447,7 @@ class WebhookEndpoints(Retrieved[WebhookEndpoint]):
         return self._send("PATCH", WebhookEndpoint, endpoint_id, body=body)
 
     def roll_secret(self, endpoint_id: str) -> WebhookEndpoint:
-        """Roll the signing secret, which only this response shows.
+        """Replace the signing secret; only this response shows the new one.
 
         For a day the old secret signs messages too, if a message has room for two signatures.
         """
@@ -527,7 +527,7 @@ class Deliveries(Retrieved[Delivery]):
         return self._send("POST", Delivery, delivery_id, "replay")
 
     def replay_dead_letters(self) -> List[Delivery]:
-        """Send every dead letter to an enabled endpoint again; returns the deliveries."""
+        """Resend every dead letter whose endpoint is enabled; returns the deliveries."""
         return self._client.send("POST", f"{self._client.base_url}{self._version}/dead_letters/replay", List[Delivery])
 
 

@@ -270,7 +270,10 @@ class _Quiet(WSGIRequestHandler):
 
 
 def _body(environ: WSGIEnvironment) -> bytes | None:
-    """The body's bytes; None if it is longer than MAX_BODY_BYTES. A chunked body declares no length."""
+    """The body's bytes; None if there are more than MAX_BODY_BYTES, or Content-Length is not a number.
+
+    A body without a Content-Length, such as a chunked one, is read if the WSGI server marks its end, else it is empty.
+    """
     length = environ.get("CONTENT_LENGTH") or ""
     if not length and not environ.get("wsgi.input_terminated"):
         return b""

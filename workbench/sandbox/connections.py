@@ -40,7 +40,7 @@ from workbench.sandbox.store.transaction import BUSY_S
 _LOG = logging.getLogger(__name__)
 _TICK_S: Final = 0.05
 _LOOK_S: Final = 0.01
-"""Seconds between two ticks for each open stream, but at most `_TICK_S`; without streams, it is `_TICK_S`."""
+"""Seconds between two ticks, for each open stream; with no stream, or with more than five, ticks use `_TICK_S`."""
 _COMMENT_S: Final = 15
 """Seconds between comments on an event stream without news; they show both ends that the connection is alive."""
 BODY_S: Final = 10
@@ -510,7 +510,7 @@ class ConnectionServer:
             await self._end(listening, bound)
 
     async def _end(self, listening: asyncio.Server, bound: socket.socket) -> None:
-        """Handles the requests that have arrived, closes idle connections and the port, and refuses longer requests."""
+        """Closes the port and idle connections; refuses requests without a response after `_STOP_S` seconds."""
         self.is_ending = True
         await asyncio.sleep(_GRACE_S)
         # Clients in the backlog would be reset when the port closes: the backlog takes no more, and is emptied here.
@@ -547,7 +547,7 @@ def _resumed(arrived: Arrived) -> Arrived:
 
 
 def _streamed(arrived: Arrived, answer: Answer) -> tuple[Answer, Arrived, bool]:
-    """The page in `answer` as server-sent events, the request for the next page, and True if it already has rows."""
+    """The page in `answer` as server-sent events, the request for the next page, and True if more rows exist now."""
     page = msgspec.json.decode(answer.body, type=Changes)
     headers = [header for header in answer.headers if header[0] not in {"content-type", "content-length"}]
     headers += [("content-type", _EVENTS), ("cache-control", "no-store")]

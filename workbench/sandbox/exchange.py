@@ -351,7 +351,10 @@ def call_within(
     key: str | None = None,
     **path_params: str,
 ) -> Response:
-    """Makes a call as the merchant, within a command; it is numbered but not traced. `key` is its idempotency key."""
+    """Makes a call as the merchant in an open transaction; the call gets an id and a `seq`, but no row in the trace.
+
+    `body` has the JSON members, `key` is the idempotency key, and `path_params` are the parameters in the path.
+    """
     path, body_struct = operation.path.format(**path_params), None
     if operation.body is not None:
         body_struct = msgspec.convert(body, operation.body, builtin_types=(Decimal,))

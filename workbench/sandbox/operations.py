@@ -44,7 +44,7 @@ class Link(NamedTuple):
 
 
 def _to(takes: str, **leads_to: str) -> tuple[Link, ...]:
-    """A link for each name → operation in `leads_to`: the operation's parameter `takes` is the response's id."""
+    """Links (name → operation id) to operations whose parameter `takes` is the id in the response."""
     return tuple(Link(name, operation, takes) for name, operation in leads_to.items())
 
 

@@ -187,7 +187,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
         bound, address = listener(host, port)
         at_end.enter_context(closing(bound))
         door = Door(address.base_url, address.port)
-        who = Admitted((host, address.address, *allow_hosts), allow_origins), door
+        access = Admitted((host, address.address, *allow_hosts), allow_origins), door
         at_end.enter_context(_signals_mean(lambda: sys.exit(0)))
         path = settings.path
         if path is None:
@@ -202,9 +202,9 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
         registered = engine.registered(webhook) if webhook else None
         ready = partial(announce, Address(address.base_url, *keys, registered, *account, door.link))
         if workers == 1:
-            asyncio.run(_work(engine, who, bound, ready))
+            asyncio.run(_work(engine, access, bound, ready))
         else:
-            _supervise(workers, (replace(served, seed=None, start_ms=None), who, opened, quiet, bound), ready)
+            _supervise(workers, (replace(served, seed=None, start_ms=None), access, opened, quiet, bound), ready)
 
 
 def _speaker(*, quiet: bool) -> Speaker | None:
@@ -214,21 +214,21 @@ def _speaker(*, quiet: bool) -> Speaker | None:
     return None
 
 
-async def _work(engine: Engine, who: "_Who", bound: socket.socket, ready: Callable[[], object]) -> None:
+async def _work(engine: Engine, access: "_Access", bound: socket.socket, ready: Callable[[], object]) -> None:
     """Handles requests on the socket `bound`, and runs due jobs at their moments, until this process is asked to stop.
 
-    `who` has the admitted hosts and origins, and the console login; `ready` is called once requests are handled.
+    `access` has the admitted hosts and origins, and the console login; `ready` is called once requests are handled.
     """
     ended, runner = asyncio.Event(), _Runner(engine)
-    server = ConnectionServer(engine, engine.app_to_serve(*who), after_each=lambda: None)
+    server = ConnectionServer(engine, engine.app_to_serve(*access), after_each=lambda: None)
     with _signals_mean(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set)):
         await server.answer_until(ended, bound, on_tick=runner.tick, ready=ready)
     runner.end(_HURRY_S)
 
 
-_Who = tuple[Admitted, Door]
+_Access = tuple[Admitted, Door]
 _Opened = Callable[[Engine], Callable[[], object]]
-_Shared = tuple[Settings, _Who, _Opened, bool, socket.socket]
+_Shared = tuple[Settings, _Access, _Opened, bool, socket.socket]
 
 
 def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> None:
@@ -266,7 +266,7 @@ def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> No
 
 def _worker(
     settings: Settings,
-    who: _Who,
+    access: _Access,
     opened: _Opened,
     quiet: bool,  # noqa: FBT001  one of a process's arguments
     bound: socket.socket,
@@ -282,7 +282,7 @@ def _worker(
         engine = Engine(settings, raise_bugs=False, speaker=_speaker(quiet=quiet))
         at_end.callback(engine.close, patience_s=0)
         at_end.callback(opened(engine))
-        asyncio.run(_work(engine, who, bound, partial(pipe.send, None)))
+        asyncio.run(_work(engine, access, bound, partial(pipe.send, None)))
 
 
 def _end_with_parent() -> None:

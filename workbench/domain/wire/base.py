@@ -288,7 +288,7 @@ class Rows(View, Generic[T]):
 
 
 class Page(View, Generic[T]):
-    """Rows in order; `has_more` is true if entries follow the last one."""
+    """Rows of ledger entries, in order; `has_more` is true if further entries follow."""
 
     data: list[T]
     has_more: bool = False
@@ -305,7 +305,7 @@ class Found(View, Generic[T]):
 
 
 class ListQuery(View):
-    """Asks for `limit` rows, newest first: older than `starting_after`, newer than `ending_before`, or between."""
+    """Asks for `limit` rows, newest first: older than `starting_after`, newer than `ending_before`, or both."""
 
     limit: Annotated[int, Meta(ge=1, le=100, description="How many rows at most.")] = 10
     starting_after: Annotated[str, parameter("The id of a row: only older rows.")] | None = None

@@ -46,13 +46,13 @@ EMAIL: Final = re.compile(r"[^@\x00-\x20\x7f]+@[^@\x00-\x20\x7f]+")
 BEARER: Final = "Bearer"
 
 
-def _who(anybody: str) -> Meta:
-    """The description of an e-mail address or password: `anybody`, if the register accepts any.
+def _login_field(if_any: str) -> Meta:
+    """The description of a login's e-mail address or password: `if_any` if the register accepts almost any.
 
-    If the register allows only one account, the description tells where to find it.
+    If the register accepts only one login, the description says where the sandbox shows it.
     """
     says = {
-        "any": anybody,
+        "any": if_any,
         "one_account": "The e-mail address, or the password, that the sandbox printed when it started.",
     }
     return by_register(lambda gaps: {"description": says[gaps.token_credentials]})
@@ -62,8 +62,8 @@ class TokenRequest(View):
     """The e-mail address and the password that get a bearer token (section 4 of the interface, illustrative)."""
 
     __source__ = FieldSource("4", ("email", "password"))
-    email: Annotated[str, meaning(pattern=f"^{EMAIL.pattern}$"), _who("Any e-mail address.")]
-    password: Annotated[str, meaning(minLength=1), _who("Any password except `wrong`.")]
+    email: Annotated[str, meaning(pattern=f"^{EMAIL.pattern}$"), _login_field("Any e-mail address.")]
+    password: Annotated[str, meaning(minLength=1), _login_field("Any password except `wrong`.")]
 
 
 class RefreshRequest(View):
@@ -403,7 +403,7 @@ _SignedAt = Annotated[
 
 
 class Sign(OfSandbox):
-    """A message for your endpoint, and its deliberate fault; `right` and `several` are genuine."""
+    """A message to sign; `how` names its deliberate fault. The signatures of `right` and `several` have no fault."""
 
     body: Annotated[str, meaning("The text to sign, byte by byte.")]
     how: Annotated[str, meaning(enum=[*TEST_MESSAGES])] = "right"
@@ -413,7 +413,7 @@ class Sign(OfSandbox):
 
 
 class Signed(OfSandbox):
-    """A message to post to your endpoint: the body to the byte, and its headers."""
+    """A message to post to your endpoint: the exact body, and its headers."""
 
     body: str
     headers: dict[str, str]

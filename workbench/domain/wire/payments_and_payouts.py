@@ -275,9 +275,9 @@ class CreateCharge(View):
 
 
 def _charge_amount(gaps: Gaps) -> Schema:
-    """The schema of a charge's amount, an integer.
+    """The schema of a charge's amount in minor units, an integer; or in major units, a number.
 
-    If charges are in major units, the charge of an intent may have decimals.
+    In major units, the amount of an intent's charge may have decimals.
     """
     says = f"In {gaps.charge_amount_unit} units."
     if gaps.charge_amount_unit == "minor":

@@ -1,4 +1,4 @@
-"""Bodies that only a sandbox has: its clock and simulated months, handsets and operators, and a console's rows."""
+"""Bodies that only a sandbox has: its clock and simulated months, handsets and operators, and the console's lists."""
 
 from decimal import Decimal
 from typing import Annotated, ClassVar, Final
@@ -76,7 +76,7 @@ class Deprecate(OfSandbox):
 
 
 class Deprecated(OfSandbox):
-    """An operation and the moments in its headers; both are None if the operation is not marked."""
+    """An operation, and the moments of its deprecation and its removal; None for a moment that is not set."""
 
     operation: str
     deprecated_at: DateTime | None = None
@@ -116,7 +116,7 @@ class SimulatedCommand(OfSandbox):
 
 
 class Simulate(OfSandbox):
-    """Commands of a simulated month, from the cursor on."""
+    """Commands of a simulated month; `cursor` counts the commands before them."""
 
     simulation: Annotated[str, meaning("A name that the client chooses.", pattern="^[0-9A-Za-z]{1,40}$")]
     cursor: Annotated[int, Meta(ge=0, le=2**53), meaning("How many commands of the simulation came before.")] = 0
@@ -206,7 +206,7 @@ MAX_OUTAGE_S: Final = 30 * 86_400
 
 
 class Outage(OfSandbox):
-    """Takes an operator down for this long from now; 0 ends the outage."""
+    """Takes an operator down for `seconds` from now; 0 ends the outage."""
 
     provider: OperatorName
     seconds: Annotated[Decimal, seconds_up_to(MAX_OUTAGE_S)]

@@ -47,7 +47,7 @@ _EVENTS_OF_RUN: Final = (Gaps().event_types, Gaps().event_payload)
 
 @cache
 def parts() -> Schema:
-    """The texts and examples of the description; read from `document.toml`."""
+    """The description's texts and example requests, from `document.toml`."""
     text = files(__package__).joinpath("document.toml").read_text("utf-8")
     return tomllib.loads(text.replace("{version}", API_VERSION).replace("{page}", PAGE))
 
@@ -397,7 +397,7 @@ def _annotated(kind: object, gaps: Gaps) -> tuple[str, Schema]:
 
 
 def _reference_to(name: str) -> Schema:
-    """A reference to a component."""
+    """A `$ref` to the schema with this name in the document's components."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 

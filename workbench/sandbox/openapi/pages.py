@@ -60,7 +60,10 @@ ONCE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 
 
 def entrance(request: Request, choices: InForce, status: int = 0) -> Response:
-    """GET /: describes this sandbox. If `status` is 200, or 403 for a wrong code, it has a field for the login code."""
+    """GET /: describes this sandbox.
+
+    With a `status` of 200, or of 403 for a wrong code, the page also has a field for the login code.
+    """
     policy = _SELF_ALONE.replace("form-action 'none'", "form-action 'self'")
     page = _html_page("entrance.html", has_door=status > 0, refused=status > HTTPStatus.OK)
     return msgspec.structs.replace(page, status=status or 200, headers={"Content-Security-Policy": policy, **ONCE})

@@ -89,7 +89,7 @@ def _balance_before_today(tx: Transaction, kind: AccountKind, currency: str, **p
     return min(at_midnight, balance_of(tx, kind, currency, **party))
 
 
-def _of_two_days_before(tx: Transaction, merchant: str, currency: str) -> int:
+def _pending_two_days_old(tx: Transaction, merchant: str, currency: str) -> int:
     """A merchant's pending money without the credits of today and yesterday, in minor units; may be negative.
 
     Debits use up the oldest money first.
@@ -104,7 +104,7 @@ _RIPE: Final[Mapping[str, Callable[[Transaction, str, str], int]]] = {
     "next_day": lambda tx, merchant, currency: _balance_before_today(
         tx, ledger.MERCHANT_PENDING, currency, merchant=merchant
     ),
-    "t_plus_2": _of_two_days_before,
+    "t_plus_2": _pending_two_days_old,
 }
 """Value of the register's `clearing` → a function that gives a merchant's money that clears now, in minor units."""
 
@@ -299,7 +299,7 @@ def balances_in_suspense(tx: Transaction, caller: Caller) -> list[Amount]:
 
 
 def paid_already(tx: Transaction, sums: Iterable[Late]) -> tuple[str, ...]:
-    """A warning for each of `sums`, an intent's late money, with which the customer has already paid the intent.
+    """A warning for each of `sums`, the late money of an intent, unless it was returned to the customer.
 
     Raises StateConflict: the customer has paid, and the register refuses to confirm the intent again.
     """
@@ -332,7 +332,7 @@ def emit_settled(tx: Transaction, entry: JournalEntry) -> None:
 def charge_of(tx: Transaction, entry: JournalEntry) -> StoredCharge | None:
     """The attempt that an entry about a payment concerns, or None.
 
-    If an intent has several attempts, the entry's reference identifies the attempt; otherwise it is the paid one.
+    The entry's external reference identifies the attempt. If it fits none, the result is the paid attempt.
     """
     tried = tx.charges.all(payment_intent=entry.payment) or tx.charges.all(id=entry.payment)
     known = (

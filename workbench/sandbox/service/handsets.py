@@ -87,7 +87,7 @@ def _sessions(tx: Transaction, number: Msisdn) -> list[UssdSession]:
 
 
 def _handset(number: Msisdn, sessions: Sequence[UssdSession]) -> wire.Handset:
-    """The handset of a number; it shows the first open prompt among `sessions`, else the last screen of the first one.
+    """The handset of a number; it shows the first open prompt of `sessions`, else the last screen of the first session.
 
     Without sessions the handset is idle.
     """

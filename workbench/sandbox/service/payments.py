@@ -337,8 +337,9 @@ def _number_of(tx: Transaction, charge: StoredCharge) -> int:
 def with_script(tx: Transaction, caller: Caller, number: str) -> Caller:
     """The caller with the next scenario of the number's script as `script`, or unchanged without one.
 
-    A fault of the service becomes the call's `scenario` instead, and is used up. It does not if the call names a
-    scenario itself, if the register takes failures only from the header, or while the operator is down.
+    If the scenario is a fault of the service, it becomes the call's `scenario` instead, and the script loses it. A
+    fault stays in the script if the call names a scenario itself, if the register takes failures only from the header,
+    or while the operator is down.
     """
     number = e164_of(number) if tx.gaps.phone_format == "national" else number
     script = tx.scripts.first(order="seq", phone=number)

@@ -103,7 +103,10 @@ PAYLOADS: Final[Mapping[str, Callable[[wire.Event, str], object]]] = {
 
 
 def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> StoredDelivery:
-    """Schedules the delivery of an event to an endpoint: now, or later by the register or by the endpoint's fault."""
+    """Schedules the delivery of an event to an endpoint: now, or later.
+
+    The register can delay deliveries, and `out_of_order`, in the register or among the endpoint's faults, delays some.
+    """
     is_swapped = webhooks.OUT_OF_ORDER in endpoint.faults and tx.count_up(f"to {endpoint.id}") % 2
     is_swapped = is_swapped or (tx.gaps.ordering == webhooks.OUT_OF_ORDER and event.type.endswith(webhooks.UNDECIDED))
     late_ms = LATE_MS if tx.gaps.lateness == "thirty_seconds" else 0
