@@ -27,7 +27,6 @@ NAMESAKES = {
     "a schema of /openapi.json, named as the interface names it": "Event EventData",
     "a command, named after the function that it runs": "certify fit reconcile serve simulate",
     "the name by which IPython calls an extension": "load_ipython_extension",
-    "not renamed yet": "Engine listed",
 }
 """Reason → names that stand in a second module; a name that stands in a third, too, is here twice."""
 HEADLESS = re.compile(r"(What|Whether|How|Those|That|Which|The same|The one|As many|So many|Where|Here|In what)\b")
@@ -39,16 +38,6 @@ EMPTY_NAMES_STAY = {
     "the command `workbench each`": "commands/shop.py:each",
     "a field of the register, which is a file": "domain/gaps.py:here",
     "a table of the carry-forward, which is a file": "analysis/reconcile/carry_forward.py:told",
-    "not renamed yet": (
-        "analysis/break_codes.py:told analysis/reconcile/breaks.py:alone "
-        "analysis/reconcile/breaks.py:here analysis/reconcile/breaks.py:met analysis/reconcile/breaks.py:told "
-        "analysis/reconcile/classify.py:alone analysis/reconcile/classify.py:further "
-        "analysis/reconcile/classify.py:here analysis/reconcile/classify.py:met "
-        "analysis/reconcile/classify.py:told "
-        "analysis/reconcile/matching.py:alone analysis/reconcile/matching.py:told "
-        "analysis/reconcile/suggestions.py:Open "
-        "analysis/reconcile/suggestions.py:met analysis/reconcile/suggestions.py:told "
-    ),
 }
 """Reason → places of EMPTY_NAMES, as file:name; one that is no longer there goes."""
 
