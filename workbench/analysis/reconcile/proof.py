@@ -491,7 +491,7 @@ def _commonest(counted: Totals, account: str) -> str | None:
 def _note(
     line: Mapping[str, Any], jumps: Sequence[tuple[str, dict[Any, Any]]], text: list[str], *, worked_out: bool
 ) -> str:
-    """The note of an account: the sentences `text`, the first of `jumps`, and its opening and gap amounts.
+    """The note of an account: the sentences `text`, the first of `jumps`, the opening difference, and the gap.
 
     `line` is the row of the proof. A jump is the name of a statement and a row of its findings, where the running
     balance does not follow. With `worked_out`, the note says that the closing balance is computed. The new sentences
