@@ -617,7 +617,7 @@ def test_what_re2_does_not_take_is_refused_with_the_reason(pattern: str, why: st
 @pytest.mark.thorough
 def test_of_two_breaks_of_one_key_that_close_only_the_decided_one_names_who_decided():
     """The ledger has a key twice with another amount than the statement; one break is decided, and both are booked."""
-    ours, told = [row("K1", 100), row("K1", 100, day=4)], statement_of(row("K1", 250))
+    ours, told = [row("K1", 100), row("K1", 100, day=4)], statement_of(row("K1", 250, day=4))
     found = reconcile(ledger_of(*ours), told).breaks.set_index("code")["id"]
     given = pd.DataFrame([(found["duplicate_in_ledger"], "accept", "", "Ann", "2026-02-01", "typed twice")])
     given.columns = ["break", "verdict", "partner", "who", "when", "why"]
