@@ -474,7 +474,7 @@ def movements() -> dict[str, st.SearchStrategy]:
 
 
 LEDGER_ROWS = st.fixed_dictionaries({
-    # The statements end on the sixth.
+    # Most statements end on the sixth.
     **movements(), "when": st.tuples(st.sampled_from([1, 2, 5, 6, 7, 8]), st.sampled_from([0, 10, 16, None])),
     "kind": st.sampled_from([None, "funds_secured", "payout_paid"]), "reverses": mostly(None, "je_0"),
     "state": mostly("posted", "in_suspense"),
@@ -615,6 +615,9 @@ class TestAgainstTheModel:
     @given(kind=KIND, case=cases(), by=ASKED)
     def test_each_row_is_where_the_model_has_it(self, kind: str, case: Case, by: Asked):
         closing = dict.fromkeys(ACCOUNTS, LAST)
+        for row in case[1]:
+            if not invalid(row):
+                closing[row["account"]] = max(closing[row["account"]], row["business_date"])
         breaks, matches = classify(*case, closing=closing, by=by)
         result = reconcile(
             *map(KINDS[kind], frames(*case)), tolerance=Tolerance(by.amount_minor, by.fee_minor),
@@ -643,9 +646,16 @@ class TestAgainstTheModel:
         first = reconcile(*map(KINDS[kind], frames(*case)), **key)
         carried = first.carry_forward
         again = reconcile(KINDS[kind](frames(*case)[0]), nothing_new(first), carry_forward=carried, **key)
-        assert found_breaks(again) == found_breaks(first)
+        # What the ledger has on a day after the closing date, and the statement before it, is booked late in the next run.
+        later = {row["entry"] for row in case[0] if row["business_date"] > LAST}
+        found = found_breaks(first)
+        assert found_breaks(again) == Counter(
+            {each: many for each, many in found.items() if each[0] != "date_mismatch" or each[2] not in later}
+        )
         assert again.proof["holds"].all()
-        pd.testing.assert_frame_equal(first.carry_forward.rows, again.carry_forward.rows)
+        kept = (result.carry_forward.rows for result in (first, again))
+        kept = (rows[rows["code"] != "date_mismatch"].reset_index(drop=True) for rows in kept)
+        pd.testing.assert_frame_equal(*kept)
 
     @settings(SOME, max_examples=15 if LONG else 3)
     @given(kind=KIND, case=cases(), order=st.randoms(use_true_random=False))
