@@ -646,7 +646,7 @@ class TestAgainstTheModel:
         first = reconcile(*map(KINDS[kind], frames(*case)), **key)
         carried = first.carry_forward
         again = reconcile(KINDS[kind](frames(*case)[0]), nothing_new(first), carry_forward=carried, **key)
-        # What the ledger has on a day after the closing date, and the statement before it, is booked late in the next run.
+        # What the statement has before the closing date, and the ledger after it, is booked late in the next run.
         later = {row["entry"] for row in case[0] if row["business_date"] > LAST}
         found = found_breaks(first)
         assert found_breaks(again) == Counter(
