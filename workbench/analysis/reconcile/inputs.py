@@ -332,7 +332,7 @@ def _headings(native: Native) -> list[str]:
 def _is_unread(headings: Collection[str], side: Side) -> bool:
     """True for a table with the columns that read_ledger() needs, but not all that only a ledger or statement has."""
     if side is THE_LEDGER:
-        return {"account", "key"} <= {*headings} and not {*OWN[LEDGER].values()} <= {*headings}
+        return {"account", "key"} <= {*headings} and not {*headings} >= _OF_THE_WORKBENCH
     has_rows = not any({*either}.isdisjoint(headings) for either in _OF_A_STATEMENT)
     return has_rows and {"entry", "statement"}.isdisjoint(headings)
 
@@ -359,6 +359,8 @@ OWN: Final = {
     STATEMENT: {"source": "statement", "no": "line", "kind": "type", "refers": "related", "problem": "problem"},
 }
 """Side → (column name in ROW → column name in the side's table), for columns that SHARED does not name."""
+_OF_THE_WORKBENCH: Final = {*OWN[LEDGER].values(), "business_date", "amount_minor"}
+"""Columns that a ledger of the workbench has; a ledger of the user's own may have some of them."""
 MISDATED: Final = "it is dated "
 """The beginning of the problem text of a row that is invalid only for its date; with a partner it is valid."""
 _TOO_LARGE: Final = " or ".join(
