@@ -336,7 +336,7 @@ class _Fields:
         return [pc.if_else(in_texts.is_valid(), *pair) for pair in zip(of_texts, numbers, strict=True)]
 
     def _numbers(self, column: CellColumn) -> list[pa.Array]:
-        """Two columns: the masked numbers in a column of parties, and their hashes. Marks numbers in `is_cut`."""
+        """Numbers as by `_masked_and_hashed`; marks the rows whose number shows too few digits in `is_cut`."""
         numbers = self._masked_and_hashed(column)
         unread = np.flatnonzero(mask_of(numbers[0].is_null()))
         number = self.readers["party"]
@@ -344,6 +344,7 @@ class _Fields:
         return numbers
 
     def _masked_and_hashed(self, column: CellColumn) -> list[pa.Array]:
+        """Two columns: the masked numbers in a column of parties, and their hashes."""
         number, plain = self.readers["party"], _plain_party(self.layout.party)
         readers = [lambda cell: masked_number(number(cell)), lambda cell: self._key.hash_of(number(cell))]
         if not plain or column.texts is None:
@@ -414,20 +415,20 @@ class _Fields:
                 is_opening[place] = not isinstance(balance_minor, Wrong) and ("balance" not in self.cells or not moved)
         return is_opening
 
-    def still(self, amounts: pa.Array) -> Mask:
+    def zeros(self, amounts: pa.Array) -> Mask:
         """A mask of rows whose amounts are zero or empty, one at least written, without a fee or another problem.
 
         `amounts` are the rows' amounts as read: null for a zero.
         """
-        is_still, unread = np.zeros(self.count, bool), mask_of(amounts.is_null())
+        is_zero, unread = np.zeros(self.count, bool), mask_of(amounts.is_null())
         for readers, rows in self._money:
             read = readers["amounts"].read
             for place in rows[unread[rows]].tolist():
                 moved = {read(self.cells[name].row(place)) for name in _MOVED if name in self.cells}
                 fee = read(self.cells["fee"].row(place)) if "fee" in self.cells else 0
-                is_zero = 0 in moved and moved <= {0, None} and fee in (0, None)
-                is_still[place] = is_zero and len(self.problems[place]) == 1
-        return is_still
+                moves_nothing = 0 in moved and moved <= {0, None} and fee in (0, None)
+                is_zero[place] = moves_nothing and len(self.problems[place]) == 1
+        return is_zero
 
     def words(self) -> pa.Array:
         """The type and the status of each row as written, joined by a comma."""
@@ -511,7 +512,7 @@ class FileRows(NamedTuple):
     """The lines that were joined to the rows above them."""
     of_pages: tuple[int, ...]
     """The lines that belong to a statement's pages: page numbers, repeated headers and balances carried forward."""
-    still: tuple[int, ...]
+    zeros: tuple[int, ...]
     """The lines of rows that move nothing because their amounts are zero."""
     cut_numbers: int
     """The number of rows whose customer's number shows too few digits to be compared."""
@@ -557,12 +558,12 @@ def read_rows(
     columns["type"] = pc.if_else(is_reversal, "reversal", types)
     fields.compare_currencies()
     is_opening = fields.openings() | is_forward
-    is_still = fields.still(columns["amount_minor"]) & ~is_opening
+    is_zero = fields.zeros(columns["amount_minor"]) & ~is_opening
     if is_opening.any() and "balance" not in fields.cells:
         amounts = columns["amount_minor"]
         signed = pc.if_else(pc.equal(columns["direction"], "in"), amounts, pc.negate(amounts))
         columns["balance_minor"] = pc.if_else(pa.array(is_opening), signed, None)
-    is_opening |= is_still
+    is_opening |= is_zero
     if is_opening.any():
         where = pa.array(is_opening)
         for name, nothing in _NO_MOVEMENT.items():
@@ -588,10 +589,10 @@ def read_rows(
     for name, values in of_ledger.items():
         table = table.append_column(name, values)
     of_pages = sorted([*of_pages, *body.lines[is_forward].tolist()])
-    still = tuple(body.lines[is_still].tolist())
+    zeros = tuple(body.lines[is_zero].tolist())
     is_cut &= ~is_opening
     return FileRows(
-        table, problems, dates.local, is_opening, otherwise, tuple(joined), tuple(of_pages), still, int(is_cut.sum())
+        table, problems, dates.local, is_opening, otherwise, tuple(joined), tuple(of_pages), zeros, int(is_cut.sum())
     )
 
 

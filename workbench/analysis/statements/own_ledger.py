@@ -125,7 +125,7 @@ class OwnLedger(Tabular):
     layout_sha256: str | None = None
     query_sha256: str | None = None
     """The SHA-256 of the query's text; None for a file or a table."""
-    still: tuple[int, ...] = ()
+    zeros: tuple[int, ...] = ()
     """The lines, or rows of a table, that move nothing because their amounts are zero; they were left out."""
     cut_numbers: int = 0
     """The number of rows whose customer's number shows too few digits to be compared."""
@@ -143,7 +143,7 @@ class OwnLedger(Tabular):
     @property
     def remarks(self) -> list[str]:
         """Sentences on rows that were left out, and on customers' numbers that cannot be compared."""
-        return remarks_on(self.still, self.cut_numbers)
+        return remarks_on(self.zeros, self.cut_numbers)
 
     def _table(self) -> DisplayTable:
         rows, days = len(self.table), pc.min_max(self.table["business_date"]).as_py()
@@ -220,7 +220,7 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     called = {name: " / ".join(word for word, other in words.items() if other == name) for name in words.values()}
     table = _ledger(rows, local, places, codes, [openings.get(code) for code in range(len(groups))])
     hashes = file.layout.sha256, query_sha256
-    return OwnLedger(name, file_sha256, file.layout.name, table, called, *hashes, read.still, read.cut_numbers)
+    return OwnLedger(name, file_sha256, file.layout.name, table, called, *hashes, read.zeros, read.cut_numbers)
 
 
 def _content(source: object, query: str | Path | None) -> tuple[str, str | None, Path | pa.Table]:

@@ -60,7 +60,7 @@ class Statement(Tabular):
     """The lines that repeat the row above, with its balance; they were left out."""
     of_pages: tuple[int, ...] = ()
     """The lines of page numbers, repeated headers and balances carried forward; they were left out."""
-    still: tuple[int, ...] = ()
+    zeros: tuple[int, ...] = ()
     """The lines that move nothing because their amounts are zero; they were left out."""
     cut_numbers: int = 0
     """The number of rows whose customer's number shows too few digits to be compared."""
@@ -114,7 +114,7 @@ class Statement(Tabular):
         for lines, (has, have), text in kinds:
             verb = f"Line {_few(lines)} {has}" if len(lines) == 1 else f"Lines {_few(lines)} {have}"
             sentences += [f"{verb} {text}"] if lines else []
-        return [*sentences, *remarks_on(self.still, self.cut_numbers)]
+        return [*sentences, *remarks_on(self.zeros, self.cut_numbers)]
 
     @property
     def follows(self) -> str:
@@ -247,12 +247,12 @@ def refuse_other_than_text(**options: object) -> None:
             raise StatementRefused(f"Give {name} as text, not {value!r}.")
 
 
-def remarks_on(still: Sequence[int], cut_numbers: int) -> list[str]:
+def remarks_on(zeros: Sequence[int], cut_numbers: int) -> list[str]:
     """Sentences on lines that move nothing, and on rows whose customer's number shows too few digits."""
     sentences = []
-    if still:
-        moves = "row of zero moves nothing: line" if len(still) == 1 else "rows of zero move nothing: lines"
-        sentences += [f"{len(still):,} {moves} {_few(still)}."]
+    if zeros:
+        moves = "row of zero moves nothing: line" if len(zeros) == 1 else "rows of zero move nothing: lines"
+        sentences += [f"{len(zeros):,} {moves} {_few(zeros)}."]
     if cut_numbers:
         shows = "customer's number shows" if cut_numbers == 1 else "customers' numbers show"
         sentences += [f"{cut_numbers:,} {shows} too few digits to compare: the last three are needed."]
@@ -347,7 +347,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
         joined=read.joined,
         repeated=repeated,
         of_pages=read.of_pages,
-        still=read.still,
+        zeros=read.zeros,
         cut_numbers=read.cut_numbers,
         layout_sha256=file.layout.sha256,
         match=file.layout.match,
