@@ -409,7 +409,7 @@ class Finding(NamedTuple):
 
     @property
     def value(self) -> Value | None:
-        """The register's value, if traffic showed exactly this one; otherwise None."""
+        """The value that traffic showed, if it showed one value whole, and the register offers it; otherwise None."""
         only = next(iter(self.shown)) if self.result == "shown" else None
         return None if isinstance(only, Other) else only
 
@@ -454,7 +454,7 @@ class Evidence(Tabular):
 
     @property
     def seen(self) -> dict[str, str]:
-        """Row → what traffic showed of the row, as a question to the provider: for `letter`."""
+        """Row → a question to the provider that asks to confirm what traffic showed; `letter` takes this."""
         return {finding.gap.name: finding.asks for finding in self.findings if finding.shown}
 
     @property

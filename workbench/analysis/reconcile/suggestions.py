@@ -304,9 +304,9 @@ def _shared_numbers(opened: Sequence[_Break], _: _LeftOut) -> Iterator[Proposal]
 
 
 def _beyond_window(opened: Sequence[_Break], _: _LeftOut) -> Iterator[Proposal]:
-    """Yields two rows that are the only open rows of their net amount, and too far apart for the rules by amount.
+    """Yields two rows that are the only open rows of their net amount, and further apart than a rule by amount allows.
 
-    They are further apart than the shortest window of these rules, and at most four times the longest.
+    Their distance in days exceeds the shortest window of these rules, and is at most four times the longest.
     """
     by_effect: dict[tuple[Any, ...], dict[str, list[_Break]]] = defaultdict(lambda: {side: [] for side in SIDES})
     for row in opened:
