@@ -291,7 +291,7 @@ class Rows(View, Generic[T]):
 
 
 class Page(View, Generic[T]):
-    """Rows of ledger entries, in order; `has_more` is true if further entries follow."""
+    """Rows of the ledger, in order: entries, postings or movements; `has_more` is true if further entries follow."""
 
     data: list[T]
     has_more: bool = False
