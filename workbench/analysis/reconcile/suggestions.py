@@ -53,13 +53,13 @@ _OTHER: Final = {LEDGER: STATEMENT, STATEMENT: LEDGER}
 
 
 class _Break(NamedTuple):
-    """An open break. `apart` is the ledger's net less the statement's; `amount` is gross, with the sign of its effect.
+    """An open break. `apart` is the ledger's net amount less the statement's.
 
-    `is_duplicate` marks a row whose key another row of its side has; the key may be mistyped. `is_unread` marks a row
-    that cannot be used. The `amount` of a batch is net; it is None for a row that moves no money, and for a break with
-    rows on both sides. `numbers` has the numbers in its key and its narrative, such as a cheque's: each without leading
-    zeros → as written. `beyond` has the distances in days at which two rows of one amount are suggested, since the
-    account's rules by amount do not reach so far.
+    `amount` is the row's gross amount, or the net amount of a batch, with the sign of the effect on the account; None
+    for a row that moves no money, and for a break with rows on both sides. `is_duplicate` marks a row whose key another
+    row of its side has; the key may be mistyped. `is_unread` marks a row that cannot be used. `numbers` has the numbers
+    in the row's key and narrative, such as a cheque's: each without leading zeros → as written. `beyond` has the
+    distances in days, longer than a rule by amount allows, at which two rows of one amount are suggested.
     """
 
     name: str

@@ -127,7 +127,10 @@ ChargeId = Annotated[str, is_id("ch")]
 
 
 def requested_currency(case: Callable[[str], str]) -> Meta:
-    """The schema of a currency in a request: in any case or, if the register is strict, as `case` converts it."""
+    """The schema of a currency in a request: in upper, lower or mixed case.
+
+    If the register is strict, only the case to which `case` (`str.upper` or `str.lower`) converts it is valid.
+    """
 
     def rule(gaps: Gaps) -> Schema:
         if gaps.currency_case == "strict":
