@@ -114,7 +114,7 @@ BREAK: Columns = _columns(
 ledger less statement. `…_amount_minor` is gross and positive, and null if several rows make up the break. `id` is a
 hash of the rows' contents. `since_date` is the closing date at which the break was first carried forward; null for a
 new break. `description` and `words` come from the statement's row, or the first of several; a break without such a row
-has the ledger's `description`. The columns from `verdict` to `why` are the decision about the break, by the person
+has the ledger's `description`. Of two rows in two currencies, only the one in the account's currency has amounts here. The columns from `verdict` to `why` are the decision about the break, by the person
 `who` or by the user's `rule`.
 """
 DECIDED: Columns = _columns("break verdict partner who when why account key code", code="string")
@@ -164,6 +164,7 @@ PROOF: Columns = _columns(
 `difference` = `breaks` + `tolerated` (matches within the tolerance) + `brought` (left over from earlier runs) +
 `unexplained`. `unexplained` is zero if the proof holds. Otherwise it is `opening`, by which the opening balances
 differ, less `gap`, by which the statement's running balance jumps beyond its rows.
+Rows of another currency than the account's are in none of the amounts: `note` names them, and the proof does not hold.
 """
 EXACT = "to the last minor unit"
 """The `note` of an account whose closing balances are known and whose difference is explained completely."""
