@@ -211,9 +211,10 @@ SINGLE: dict[str, tuple[Case, Row]] = {
         (LEDGER.iloc[:0], [statement_of({**A, "status": "failed"}, {**B, "status": "pending"})]),
         {"codes": [], "rules": ["nothing_moved"] * 2, "holds": True},
     ),
-    "of several currencies the proof has the commonest": (
-        (ledger_of({**A, "currency": "AUD"}, B, C), [statement_of({**A, "currency": "AUD"}, B, C)]),
-        {"currency": "ZMW", "codes": [], "holds": True},
+    "of several currencies the proof has the statement's commonest, and does not hold for the others": (
+        (ledger_of({**A, "currency": "AUD"}, {**B, "currency": "AUD"}, C),
+         [statement_of({**A, "currency": "AUD"}, {**B, "currency": "ZMW"}, C)]),
+        {"currency": "ZMW", "codes": [("b", "currency_mismatch")], "holds": False, "unexplained_minor": 0},
     ),
     "a balance that does not follow": (
         (LEDGER, [statement_of(A, B, jump=7)]),
