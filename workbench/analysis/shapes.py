@@ -164,7 +164,8 @@ PROOF: Columns = _columns(
 `difference` = `breaks` + `tolerated` (matches within the tolerance) + `brought` (left over from earlier runs) +
 `unexplained`. `unexplained` is zero if the proof holds. Otherwise it is `opening`, by which the opening balances
 differ, less `gap`, by which the statement's running balance jumps beyond its rows.
-Rows of another currency than the account's are in none of the amounts: `note` names them, and the proof does not hold.
+Rows of another currency than the account's are in none of the amounts, and `note` names them; if any of these rows
+matches or is `timing`, the proof does not hold.
 """
 EXACT = "to the last minor unit"
 """The `note` of an account whose closing balances are known and whose difference is explained completely."""

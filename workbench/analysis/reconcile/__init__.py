@@ -129,7 +129,11 @@ class Reconciliation(Reconciled):
         """
         counts, own = ["matched", "rows", "agreed", "value"], dict(python_rows(self.proof, "account", "currency"))
         records = [
-            (line.account, *line.of_period, *(line.value_of_period if line.currency in {"", own[line.account]} else (0, 0)))
+            (
+                line.account,
+                *line.of_period,
+                *(line.value_of_period if line.currency in {"", own[line.account]} else (0, 0)),
+            )
             for line in sums_by_account(self)
         ]
         sums = pd.DataFrame(records, columns=["account", *counts]).groupby("account", as_index=False).sum()
@@ -364,7 +368,10 @@ def _result(run: Run, broken: Broken) -> Reconciliation:
     """Builds the frames of the result: applies the decisions to the breaks, proves the balances, carries forward."""
     own = in_own_currency(broken.breaks, run.currencies)
     explained = summed(pa.array(own["account"]), pa.array(own["variance_minor"]))
-    lines = [proof.proof_line(name, run, explained[name], broken.tolerated[name]) for name in run.accounts]
+    foreign = proof.foreign_rows(run, broken.rows)
+    lines = [
+        proof.proof_line(name, run, explained[name], broken.tolerated[name], foreign[name]) for name in run.accounts
+    ]
     books = run.inputs.ledger.read_from
     names = books.account_names if books else {}
     # A decision table that a person filled in has the names of accounts that people are shown.

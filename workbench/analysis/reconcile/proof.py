@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.break_codes import CODES, MATCHED, MOST_MINOR, TOLD_AGAIN
+from workbench.analysis.break_codes import CODES, MATCHED, MOST_MINOR, TIMING, TOLD_AGAIN
 from workbench.analysis.frames import day_number, frame, schema_of, typed
 from workbench.analysis.phone_key import PhoneKey
 from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, OLDER, CarryForward, LedgerRead, rows_named
@@ -449,11 +449,19 @@ def summary_of(run: Run, rows: pa.Table) -> pd.DataFrame:
     return result
 
 
-def proof_line(account: str, run: Run, explained: int, tolerated: int) -> dict[str, Any]:
+def foreign_rows(run: Run, rows: pa.Table) -> Counter[str]:
+    """Account → the number of the `rows` of breaks that move another currency than the account's, but for `timing`."""
+    own = pa.array([run.currencies[account] for account in rows["account"].to_pylist()], pa.string())
+    is_foreign = pc.and_(pc.not_equal(rows["currency"], own), pc.not_equal(rows["signed"], 0))
+    return Counter(rows.filter(pc.and_(is_foreign, pc.not_equal(rows["code"], TIMING)))["account"].to_pylist())
+
+
+def proof_line(account: str, run: Run, explained: int, tolerated: int, foreign: int) -> dict[str, Any]:
     """The proof of an account as a row with the columns PROOF.
 
     `explained` is the sum of the account's breaks, `tolerated` the sum of its differences within the tolerance, both in
-    minor units of the account's currency.
+    minor units of the account's currency. `foreign` counts the rows of breaks that move another currency: the proof
+    does not hold if the account has more such rows, which match or are `timing`.
     """
     ends, before, currency = run.closings.get(account), run.carried.closed_of(account), run.currencies[account]
     books = [book for book in run.books_of(account) if currency in book.currencies or not book.currencies]
@@ -490,8 +498,10 @@ def proof_line(account: str, run: Run, explained: int, tolerated: int) -> dict[s
     if closing is None and not any(book.sum("good") for book in books):
         content = "no row that can be read" if any(book.sum("rows") for book in books) else "no rows"
         blank = f"{names} has {content} {NOTHING_PROVEN}"
-    doubts = [*_doubts(account, run.ledger), *_other_currencies(run, account)]
-    line["holds"] = not (line["unexplained_minor"] or line["opening_minor"] or gap or jumps or blank or doubts)
+    doubts, (others, text) = _doubts(account, run.ledger), _other_currencies(run, account)
+    is_doubted = bool(doubts or blank or jumps or others > foreign)
+    line["holds"] = not (line["unexplained_minor"] or line["opening_minor"] or gap or is_doubted)
+    doubts += [text][: bool(others)]
     for file, rows in ((book.file, book.sum("rows")) for book in books if book.file and book.sum("balances")):
         # Of a single row nothing is to be compared.
         if 2 * file.followed < rows - 1:
@@ -518,8 +528,8 @@ def _doubts(account: str, ledger: LedgerRead) -> list[str]:
     return [f"the ledger lacks {rows} read in an earlier run, or has changed them: {rows_named(missing)}"]
 
 
-def _other_currencies(run: Run, account: str) -> Iterator[str]:
-    """Yields a sentence on the rows in other currencies, with their sums; none if the account has no such row."""
+def _other_currencies(run: Run, account: str) -> tuple[int, str]:
+    """The number of rows that move another currency than the account's, and a sentence with their sums."""
     own, sums = run.currencies[account], defaultdict[tuple[str, str], Counter[str]](Counter)
     for side, sign, lines in (*((side, 1, lines) for side, lines in run.totals.items()), (STATEMENT, -1, run.repeated)):
         for line in of_account(lines, account):
@@ -529,10 +539,9 @@ def _other_currencies(run: Run, account: str) -> Iterator[str]:
         f"{counted(rows['moving'], f'{side} row')} of {money_text(rows['signed'], currency)}"
         for (side, currency), rows in sorted(sums.items()) if rows["moving"]
     ]  # fmt: skip
-    if parts:
-        is_one = sum(rows["moving"] for rows in sums.values()) == 1
-        stand, are = ("stands", "is") if is_one else ("stand", "are")
-        yield f"{' and '.join(parts)} {stand} in an account in {own} and {are} not in these balances"
+    many = sum(rows["moving"] for rows in sums.values())
+    stand, are = ("stands", "is") if many == 1 else ("stand", "are")
+    return many, f"{' and '.join(parts)} {stand} in an account in {own} and {are} not in these balances"
 
 
 def _commonest(counted: Totals, account: str) -> str | None:

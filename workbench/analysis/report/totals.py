@@ -258,9 +258,7 @@ def nets(result: Reconciled, currency: str, by: str) -> dict[Any, Net]:
     own = dict(python_rows(result.proof, "account", "currency"))
     accounts = {account for account, code in own.items() if code == currency}
     variances: defaultdict[Any, list[int]] = defaultdict(list)
-    for account, key, variance in python_rows(
-        in_own_currency(result.breaks, own), "account", by, "variance_minor"
-    ):
+    for account, key, variance in python_rows(in_own_currency(result.breaks, own), "account", by, "variance_minor"):
         if account in accounts and key is not None:
             variances[key].append(variance)
     order = [*codes.BUCKETS] if by == "bucket" else sorted(variances)
