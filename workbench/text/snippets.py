@@ -498,7 +498,7 @@ def _own_headers(request: UnsentRequest) -> dict[str, str]:
 
 
 def _literal_of(kind: type) -> Callable[[Any], str | None]:
-    """A function that writes a value of this type as a literal; it returns None for other values and for True."""
+    """A function that writes a value of type `kind` as a literal; it returns None for True and for other types."""
     return lambda value: _literal(value) if isinstance(value, kind) and value is not True else None
 
 

@@ -15,7 +15,7 @@ from workbench.analysis.phone_key import PhoneKey
 from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, OLDER, CarryForward, LedgerRead, rows_named
 from workbench.analysis.reconcile.classify import BOTH_SIDES, Allowed, Classified
 from workbench.analysis.reconcile.decisions import Decided
-from workbench.analysis.reconcile.engines import NULL, Engine, Frame, both, conform, listed
+from workbench.analysis.reconcile.engines import NULL, Frame, SqlEngine, both, column_list, conform
 from workbench.analysis.reconcile.inputs import ANY_DAY, LEDGER, OF_SIDE, PREFIX, ROW, STATEMENT, Inputs
 from workbench.analysis.report.captions import counted
 from workbench.analysis.rules import MatchRules
@@ -38,11 +38,11 @@ _COUNTED: Final = {
 }  # fmt: skip
 
 
-def totals(engine: Engine, rows: Frame, counts: Iterable[str] = _COUNTED) -> Totals:
+def totals(engine: SqlEngine, rows: Frame, counts: Iterable[str] = _COUNTED) -> Totals:
     """The Totals of the rows of one side, with these `counts`, which are names in _COUNTED."""
     sums = ", ".join(f'cast({_COUNTED[name]} as bigint) as "{name}"' for name in counts)
     by = {name: ROW[name] for name in ("account", "source", "currency", "day")}
-    grouped = f"(select {listed(by)}, {sums} from {rows} group by {listed(by)})"
+    grouped = f"(select {column_list(by)}, {sums} from {rows} group by {column_list(by)})"
     return engine.rows(grouped, {**by, **dict.fromkeys(counts, "int64")})
 
 
@@ -87,7 +87,7 @@ class Run:
     """The state of one reconciliation: its inputs and settings, then fields that its steps fill in."""
 
     inputs: Inputs
-    engine: Engine
+    engine: SqlEngine
     brought: CarryForward
     """The carry-forward of all accounts."""
     decided: Decided
@@ -237,8 +237,8 @@ def before_gap(file: Statement, most: int) -> int | None:
 def limit_of(file: Statement | None, as_of: int) -> int:
     """The last day on which a file may close books, counted from 1970: `as_of`, or the day before a mistyped year.
 
-    A row has a mistyped year if it is the only one of its day, over a year after all others, and by more days than the
-    others span. If the caller gave `as_of`, it is the limit.
+    If the caller gave `as_of`, the limit is `as_of`. Otherwise the last row's year counts as mistyped if the row is
+    alone on its day, and follows the other rows by over a year and by more days than the other rows span.
     """
     before = None if file is None or as_of < ANY_DAY else before_gap(file, _YEAR)
     if file is None or before is None:
@@ -260,7 +260,7 @@ def _days(lines: Totals, file: Statement | None, as_of: int) -> tuple[int | None
 
 
 def _balances_at_the_ends(
-    engine: Engine, loaded: Frame, groups: Mapping[tuple[str, str], Totals]
+    engine: SqlEngine, loaded: Frame, groups: Mapping[tuple[str, str], Totals]
 ) -> dict[tuple[str, str], tuple[int | None, int | None]]:
     """(Account, statement) → the balances before and after its rows, from its running balance; None if unknown."""
     if not any(line["balances"] for lines in groups.values() for line in lines):
@@ -555,7 +555,7 @@ def _commonest(counted: Totals, account: str) -> str | None:
 def _note(
     line: Mapping[str, Any], jumps: Sequence[tuple[str, dict[Any, Any]]], text: list[str], *, worked_out: bool
 ) -> str:
-    """The note of an account: the sentences `text`, then the first of `jumps`, and what differs between the balances.
+    """The note of an account: the sentences `text`, the first of `jumps`, the opening difference, and the gap.
 
     `line` is the row of the proof. A jump is the name of a statement and a row of its findings, where the running
     balance does not follow. With `worked_out`, the note says that the closing balance is computed. The new sentences

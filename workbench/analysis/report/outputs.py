@@ -145,7 +145,7 @@ AGAINST: Final[Mapping[str, tuple[str, int]]] = {
 The opposite account of all other recipes is suspense; if a rule gives the kind `interest`, it is interest.
 """
 _BOOKED: Final = ("accept", "expected")
-"""The verdicts that are booked only if the books are wrong; a write-off is booked whichever balance it adjusts."""
+"""Verdicts that are booked only if the break adjusts the books' balance; a write-off is booked for either balance."""
 
 
 def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: date | None = None) -> pd.DataFrame:

@@ -159,9 +159,9 @@ def follow(
     """Checks the running balance through rows with the columns STATEMENT_ROW, from the last row if `newest_first`.
 
     `preamble` has the values above the header, its closing balance in line `closing_line` (0 if none). `is_back` marks
-    supposed reversals, and `negative` is the layout's. Two balances are compared only if every row between them is
-    usable. Each account has its own balance, and the rows of an account are adjacent. Rows of another currency are not
-    in the balance.
+    supposed reversals, if there are any, and `negative` is the layout's. Two balances are compared only if every row
+    between them is usable. Each account has its own balance, and the rows of an account are adjacent.
+    Rows of another currency are not in the balance.
     """
     step, count, ends = -1 if newest_first else 1, len(rows), (preamble.opening_minor, preamble.closing_minor)
 
