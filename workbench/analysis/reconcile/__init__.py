@@ -293,7 +293,7 @@ def _read(run: Run, tolerance: Tolerance, *, skips_settled: bool) -> None:
     ours = engine.loaded(run.inputs.ledger_rows(engine))
     every = proof.totals(engine, ours)
     proof.check_accounts(every, run.books)
-    run.currencies = proof.currencies(run, every)
+    run.currencies = proof.account_currencies(run, every)
     run.everything, theirs = (engine.of_accounts(rows, run.accounts) for rows in (ours, theirs))
     run.rows = {LEDGER: run.everything, STATEMENT: theirs}
     run.totals = {LEDGER: [line for line in every if line["account"] in ends], STATEMENT: new}

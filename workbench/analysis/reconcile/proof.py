@@ -303,7 +303,7 @@ def _end_balances(
     return (opening, closing) if is_late else turned
 
 
-def currencies(run: Run, ledger: Totals) -> dict[str, str | None]:
+def account_currencies(run: Run, ledger: Totals) -> dict[str, str | None]:
     """Account → its currency: the commonest of its statements' rows, else the one that a file declares.
 
     If there is neither, the commonest of the ledger's rows, whose totals are `ledger`. Raises ReconcileRefused: the
