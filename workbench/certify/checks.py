@@ -225,7 +225,8 @@ class Exam:
     def _checked_out(self, checkout: Callable[[str], object], phone: str) -> str:
         """Runs the shop's checkout, and returns the id of the intent that it created, or else of the charge.
 
-        Raises WorkbenchError: the checkout failed and created no payment. Raises NotExamined: it created none.
+        Raises WorkbenchError: the checkout failed and created no payment. Raises NotExamined: it ended without an error
+        and created none.
         """
         earlier = self._ids()
         failure: WorkbenchError | None = None
@@ -364,7 +365,7 @@ def _valid(exam: Exam) -> PaymentEvents:
 
 
 def _duplicate(exam: Exam) -> PaymentEvents:
-    """Delivers several copies of each event at the same moment, then the payment as usual; returns the payment.
+    """Delivers several copies of each event of a payment at the same moment, then each once; returns the payment.
 
     A shop may fulfil the order at any event, so every event is repeated.
     """

@@ -62,10 +62,10 @@ class ObservedCall:
     """A recorded exchange, with the properties from which values of the register are read.
 
     `sent_headers`, `sent_text` and `sent_body` are the request's; `headers`, `text` and `body` are the response's. `ok`
-    is true for a success that is no replay; `is_accepted` is true for a declined payment too. `key_prefix` is the first
-    three letters of the credential, such as `sk_` or `pk_`; `phone` is the customer's masked number. `is_mixed` is true
-    if the request names another operator than the number's. `unknown` are the request's fields that the operation does
-    not have.
+    is true for a success that is no replay; `is_accepted` is true for such a success and for a declined payment.
+    `key_prefix` is the first three letters of the credential, such as `sk_` or `pk_`; `phone` is the customer's masked
+    number. `is_mixed` is true if the request names another operator than the number's. `unknown` are the request's
+    fields that the operation does not have.
     """
 
     place: str
@@ -252,9 +252,9 @@ def scale_shown(call: ObservedCall) -> Reading:
 def channel_shown(call: ObservedCall) -> Reading:
     """Reads whether a charge's `channel` and `provider` may differ.
 
-    If the call creates a charge through another operator than the number's, the value is `equal` for two equal members,
-    and `asked_and_moved` for the requested channel and the number's operator. In any other call, a charge whose members
-    differ shows a Part of `asked_and_moved`.
+    If the call creates a charge through another operator than the number's, the value is `equal` if channel and
+    provider are the same. It is `asked_and_moved` if the channel is the requested operator, and the provider is the
+    number's operator. In any other call, a charge whose channel and provider differ shows a Part of `asked_and_moved`.
     """
     for charge in call.charges:
         channel, provider = (operator_id(charge.get(name)) for name in ("channel", "provider"))

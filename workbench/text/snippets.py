@@ -226,7 +226,7 @@ def _literal(value: object) -> str:
 
 
 def _in_quotes(piece: str, index: int) -> str:
-    """A part of a text that was split at its variables, as Python; at an odd index, the part is a variable's name."""
+    """A part of a text that was split at its variables, as a Python expression; parts at odd indexes are variables."""
     shown = repr(piece)
     return piece if index % 2 else f'"{shown[1:-1]}"' if '"' not in shown else shown
 

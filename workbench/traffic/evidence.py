@@ -193,7 +193,7 @@ def _wait(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _late_after_all(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads charges that succeeded after their prompt had expired."""
+    """Reads the row `late_success` as `succeeds` from each charge that succeeded after its prompt had expired."""
     expired = set()
     for call in traffic:
         for charge in call.charges:
@@ -403,13 +403,16 @@ class Finding(NamedTuple):
 
     @property
     def result(self) -> str:
-        """`shown` for one value that was seen whole, `contradicted` for several values, else `open`."""
+        """`shown` for one value that was seen whole, `contradicted` for several values, else `open`.
+
+        A value was not seen whole if traffic showed only some of its parts (see Part).
+        """
         is_whole = any("" in parts for parts in self.shown.values())
         return "contradicted" if len(self.shown) > 1 else "shown" if is_whole else "open"
 
     @property
     def value(self) -> Value | None:
-        """The register's value, if traffic showed exactly this one; otherwise None."""
+        """The value that traffic showed, if it showed one value whole, and the register offers it; otherwise None."""
         only = next(iter(self.shown)) if self.result == "shown" else None
         return None if isinstance(only, Other) else only
 
@@ -454,7 +457,7 @@ class Evidence(Tabular):
 
     @property
     def seen(self) -> dict[str, str]:
-        """Row → what traffic showed of the row, as a question to the provider: for `letter`."""
+        """Row → a question to the provider that asks to confirm what traffic showed; `letter` takes this."""
         return {finding.gap.name: finding.asks for finding in self.findings if finding.shown}
 
     @property

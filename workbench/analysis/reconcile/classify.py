@@ -255,7 +255,7 @@ def classify(
     agreed = f"(select * from {compared} where code is null or code = '{TOLERATED}')"
     invalid = {side: conform(frame, ROW, "bad") for side, frame in rows.items() if bad[side]}
     if overlaps and STATEMENT in invalid:
-        invalid[STATEMENT], repeated = _once(engine, invalid[STATEMENT])
+        invalid[STATEMENT], repeated = _split_repeated(engine, invalid[STATEMENT])
         special = both(special, repeated)
     return Classified(agreed, special, opened, unpaired, list(invalid.values()))
 
@@ -312,13 +312,13 @@ def _members(
 
 
 def with_fees(engine: SqlEngine, rows: pa.Table, everything: Frame, by_amount: Mapping[str, bool]) -> pa.Table:
-    """The rows (columns _OPEN_ROW) of groups in which a payment and its fee on two lines become one row with a fee.
+    """Joins a payment and its fee on two lines to one row, and returns all rows of the groups where that happened.
 
-    `rows` (columns SPECIAL) are all rows of groups without a batch. The two lines become one row if the other side has
-    a fee under this key too, in a column or on a line of its own, or if it has no movement under this key. In accounts
-    of `by_amount` (see Allowed), the second case has conditions, since each line may match a row of its own amount: the
-    lines stay apart if a rule takes the row of the nearest day, or if `everything`, the rows of both sides, has a row
-    that a line can match (see _without_rows_of_their_own).
+    `rows` (columns SPECIAL) are the rows of all groups without a batch; the result has the columns _OPEN_ROW. The lines
+    are joined if the other side has a fee under this key too, in a column or on a line of its own, or if it has no
+    movement under this key. In the second case, in accounts of `by_amount` (see Allowed), each line may match a row of
+    its own amount. There the lines stay apart if a rule takes the row of the nearest day, and also if `everything`, the
+    rows of both sides, has a row that a line can match (see _without_rows_of_their_own).
     """
     rows = rows.take(_order(rows))
     names = [*GROUP, "side", "key", "day", "currency", "direction", "amount", "fee", "status", "kind", "refers"]
@@ -536,11 +536,11 @@ def special_of(engine: SqlEngine, rows: Frame, *, overlaps: bool, respelt: bool 
     return engine.keep(conform(summed, SPECIAL, agrees=agrees))
 
 
-def _once(engine: SqlEngine, invalid: Frame) -> tuple[Frame, Frame]:
-    """The unusable statement rows that count (columns ROW), and the repeated lines among them (columns SPECIAL).
+def _split_repeated(engine: SqlEngine, invalid: Frame) -> tuple[Frame, Frame]:
+    """Splits unusable statement rows into those that count (columns ROW) and repeated lines (columns SPECIAL).
 
-    _told_again finds the repeated lines; here their other contents (_CONTENTS) must agree too. A row with neither key
-    nor date always counts.
+    _told_again finds the repeated lines, which do not count; here their other contents (_CONTENTS) must agree too. A
+    row with neither key nor date always counts.
     """
     numbers = dict.fromkeys((name for name, kind in SPECIAL.items() if kind == "int64" and name not in ROW), "0")
     numbers |= {"fresh": f"case when {_IS_NEW} then 1 else 0 end"}

@@ -373,8 +373,9 @@ _DERIVED: Final = {
 def side_rows(frame: Frame, side: str, *, carried: bool = False) -> Frame:
     """SQL for the rows of one side with the columns ROW.
 
-    `frame` has the columns of the side, as an engine loads them, and with `carried` also the column `was`. An empty key
-    or batch becomes null, since many tables have an empty text in place of a null.
+    `frame` has the columns of the side, as an engine loads them, and with `carried` also the column `was`, the break's
+    id in the earlier run, which is null otherwise. An empty key or batch becomes null, since many tables have an empty
+    text in place of a null.
     """
     columns = {our: f'"{own}"' for our, own in (SHARED | OWN[side]).items()} | {"side": f"'{side}'"}
     # A day outside of DAYS counts as missing.

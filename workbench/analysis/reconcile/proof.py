@@ -223,9 +223,9 @@ _ENOUGH = 3
 
 
 def before_gap(file: Statement, most: int) -> int | None:
-    """The last day but one of a file, if the following gap exceeds `most` days and the span of all earlier days.
+    """The last but one of the days on which a file has rows, if the last one follows after a wide gap; otherwise None.
 
-    Otherwise None. Days count from 1970.
+    A gap is wide if it exceeds `most` days and the span of all earlier days. Days count from 1970.
     """
     days = sorted(file.days)
     if not days[1:]:

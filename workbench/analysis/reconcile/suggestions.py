@@ -53,13 +53,13 @@ _OTHER: Final = {LEDGER: STATEMENT, STATEMENT: LEDGER}
 
 
 class _Break(NamedTuple):
-    """An open break. `apart` is the ledger's net less the statement's; `amount` is gross, with the sign of its effect.
+    """An open break. `apart` is the ledger's net amount less the statement's.
 
-    `is_duplicate` marks a row whose key another row of its side has; the key may be mistyped. `is_unread` marks a row
-    that cannot be used. The `amount` of a batch is net; it is None for a row that moves no money, and for a break with
-    rows on both sides. `numbers` has the numbers in its key and its narrative, such as a cheque's: each without leading
-    zeros → as written. `beyond` has the distances in days at which two rows of one amount are suggested, since the
-    account's rules by amount do not reach so far.
+    `amount` is the row's gross amount, or the net amount of a batch, with the sign of the effect on the account; None
+    for a row that moves no money, and for a break with rows on both sides. `is_duplicate` marks a row whose key another
+    row of its side has; the key may be mistyped. `is_unread` marks a row that cannot be used. `numbers` has the numbers
+    in the row's key and narrative, such as a cheque's: each without leading zeros → as written. `beyond` has the
+    distances in days, longer than a rule by amount allows, at which two rows of one amount are suggested.
     """
 
     name: str
@@ -304,9 +304,9 @@ def _shared_numbers(opened: Sequence[_Break], _: _LeftOut) -> Iterator[Proposal]
 
 
 def _beyond_window(opened: Sequence[_Break], _: _LeftOut) -> Iterator[Proposal]:
-    """Yields two rows that are the only open rows of their net amount, and too far apart for the rules by amount.
+    """Yields two rows that are the only open rows of their net amount, and further apart than a rule by amount allows.
 
-    They are further apart than the shortest window of these rules, and at most four times the longest.
+    Their distance in days exceeds the shortest window of these rules, and is at most four times the longest.
     """
     by_effect: dict[tuple[Any, ...], dict[str, list[_Break]]] = defaultdict(lambda: {side: [] for side in SIDES})
     for row in opened:

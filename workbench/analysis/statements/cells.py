@@ -474,7 +474,10 @@ class Amounts:
         }
 
     def _digits_and_style(self, text: str) -> tuple[str, str]:
-        """The digits and the style of an amount: an empty style if the sign is unclear, both empty for other text."""
+        """The digits of an amount, and the style that writes its sign, a value of `_STYLES`.
+
+        The style is empty if the sign is unclear; both are empty if the text is no amount.
+        """
         if len(text) > _LONGEST_AMOUNT:
             return "", ""
         matches = _PART.finditer(text.replace("\u2212", "-"))
