@@ -521,9 +521,12 @@ def _instant(when: str) -> datetime:
 def _unequal_matches(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:
     """A list with a note on decided matches whose amounts differ; empty if there are none."""
     named = _rows(decisions[(decisions["state"] == APPLIED) & (decisions["verdict"] == "match")])
-    variance = dict(zip(breaks["id"], breaks["variance_minor"], strict=True))
-    groups = {frozenset(ids_of(row)) for row in named}
-    odd = sorted(min(group) for group in groups if sum(variance[name] for name in group))
+    variances = {name: row for name, *row in python_rows(breaks, "id", "currency", "variance_minor")}
+    sums = Counter[tuple[frozenset[str], str | None]]()
+    for group in {frozenset(ids_of(row)) for row in named}:
+        for currency, minor in map(variances.__getitem__, group):
+            sums[group, currency] += minor
+    odd = sorted({min(group) for (group, _), minor in sums.items() if minor})
     return [f"{', '.join(odd)} matched with another amount"] if odd else []
 
 
