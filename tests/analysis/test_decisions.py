@@ -394,6 +394,24 @@ class TestRules:
         assert (shown["rule"], shown["verdict"], shown["who"]) == ("monthly fee", "ignore", "Acct")
         assert "Acct (1 ignored) and the rule 'small change' (1 tolerated)" in result.sign_off
 
+    def test_a_person_opens_what_a_rule_decided_in_later_periods_too_until_the_person_decides(self, tmp_path: Path):
+        opened = decided(*((ids(plain())[key], "open") for key in ("FEE", "K")))
+        result, later = self.run(tmp_path, RULES, decisions=opened), statement_of(row("NEW", 5, day=25), name="2.csv")
+        kept = result.carry_forward
+        for each in (result, reconcile(ledger_of(*OURS), later, rules=tmp_path / "rules.toml", carry_forward=kept)):
+            shown = each.breaks.set_index("key")
+            assert shown.loc[["FEE", "K"], ["verdict", "who"]].isna().all(axis=None)
+            assert shown.loc[["FEE", "K"], "rule"].to_list() == ["monthly fee", "small change"]
+            assert shown.loc[["FEE", "K"], "proposal"].notna().all(), "a rule that tolerates proposes nothing"
+            assert not each.is_decided
+            assert each.decisions[["verdict", "state"]].drop_duplicates().to_numpy().tolist() == [["open", "applied"]]
+        settings = {"rules": tmp_path / "rules.toml", "carry_forward": kept}
+        again = reconcile(ledger_of(*OURS), later, decisions=opened.assign(verdict="accept"), **settings)
+        assert again.breaks.set_index("key").loc[["FEE", "K"], "verdict"].to_list() == ["accept", "accept"]
+        booked = [*OURS, row("FEE", 35, direction="out")]
+        (closed,) = reconcile(ledger_of(*booked), later, **settings).closed.to_dict("records")
+        assert (closed["key"], closed["rule"], closed["verdict"]) == ("FEE", "key", None)
+
 
 class TestCommand:
     def run(self, folder: Path, *options: str, theirs: list[Row] = THEIRS) -> Result:

@@ -5,7 +5,7 @@ Users declare rules in layouts, rule files and arguments. Patterns run on RE2 on
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -272,20 +272,24 @@ def _rule(number: int, table: Mapping[str, Any], file: str) -> Rule:
     return Rule(**declared)
 
 
-def ruled(breaks: pd.DataFrame, rules: Sequence[Rule]) -> pd.DataFrame:
-    """The breaks with the name, the verdict and the proposal of the first rule that fits each break."""
+def ruled(breaks: pd.DataFrame, rules: Sequence[Rule], undecided: Collection[str | None] = ()) -> pd.DataFrame:
+    """The breaks with the name, the verdict and the proposal of the first rule that fits each break.
+
+    Breaks whose ids are in `undecided` get no verdict.
+    """
     if not rules:
         return breaks
     result, is_free = breaks.copy(), pd.Series(data=True, index=breaks.index)
     names: pd.Series = pd.Series(None, index=breaks.index, dtype="string")
+    may_decide = ~breaks["id"].isin([*undecided])
     for rule in rules:
         is_hit = is_free & rule.fits(breaks)
         is_free &= ~is_hit
         names[is_hit] = rule.name
         if rule.verdict:
-            result.loc[is_hit, "verdict"] = rule.verdict
+            result.loc[is_hit & may_decide, "verdict"] = rule.verdict
         if rule.tolerated:
-            result.loc[is_hit, "proposal"] = None
+            result.loc[is_hit & may_decide, "proposal"] = None
         elif rule.kind:
             proposed = is_hit & result["proposal"].notna()
             # An entry that the ledger has is reversed or changed, whatever its kind.

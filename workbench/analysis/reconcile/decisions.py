@@ -25,7 +25,7 @@ from workbench.analysis.reconcile.classify import bare
 from workbench.analysis.reconcile.inputs import LEDGER
 from workbench.analysis.report.captions import counted, heading, key_text
 from workbench.analysis.report.totals import listed
-from workbench.analysis.rules import EXPECTED, TOLERATED, InputRow, MatchRules, Rule, by_account, content_of, rules_in
+from workbench.analysis.rules import EXPECTED, TOLERATED, InputRow, MatchRules, Rule, by_account, content_of, ruled, rules_in
 from workbench.analysis.shapes import BREAK, CLOSED_BREAK, DECIDED, DECISION
 from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, Line, text_of
 from workbench.analysis.statements.csv_files import cell_rows_of
@@ -279,13 +279,15 @@ def _decided_twice(rows: Mapping[str, Row]) -> Iterator[str]:
 
 
 def applied(
-    breaks: pd.DataFrame, current: Sequence[Row], carried: pd.DataFrame, accounts: Collection[str]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The breaks with the decisions about them, and every decision with its state (columns DECISION).
+    breaks: pd.DataFrame, rules: Sequence[Rule], current: Sequence[Row], carried: pd.DataFrame,
+    accounts: Collection[str],
+) -> tuple[pd.DataFrame, pd.DataFrame]:  # fmt: skip
+    """The breaks with the decisions of `rules` and people, and every person's decision with its state (DECISION).
 
     `carried` has the decisions of an earlier run (columns DECISION); a decision in `current` replaces those about the
-    same break. A decision about an account outside of `accounts` gets the state `elsewhere`. Raises ReconcileRefused: a
-    given decision would reopen a break that an earlier run has closed.
+    same break. A person who withdraws a rule's decision decides too: no rule decides that break in later runs either.
+    A decision about an account outside of `accounts` gets the state `elsewhere`. Raises ReconcileRefused: a given
+    decision would reopen a break that an earlier run has closed.
     """
     decided_now = {other for row in current for other in ids_of(row)}
     taken_back = {row["break"] for row in current if row["verdict"] == WITHDRAWN}
@@ -295,7 +297,12 @@ def applied(
             hint = "Take that decision out of the decisions.csv of its period, and run that period"
             raise ReconcileRefused(f"{back[0]} cannot be open again: {why}.", hint=f"{hint} and those since again.")
     kept = [row for row in _rows(carried[carried["state"] != ENDED]) if decided_now.isdisjoint(ids_of(row))]
-    rows = sorted((row for row in [*kept, *current] if row["verdict"] != WITHDRAWN), key=lambda row: row["break"] or "")
+    withdrawn = {row["break"] for row in [*kept, *current] if row["verdict"] == WITHDRAWN}
+    breaks = ruled(breaks, rules, withdrawn)
+    # Where a rule fits, the withdrawal is kept, because the rule would decide again.
+    fitted = {*breaks.loc[breaks["rule"].notna(), "id"]} if withdrawn else {}
+    rows = [*kept, *(row for row in current if row["verdict"] != WITHDRAWN or row["break"] in fitted)]
+    rows.sort(key=lambda row: row["break"] or "")
     if not rows:
         return breaks, frame([], DECISION)
     wanted = sorted({other for row in rows for other in ids_of(row)})
@@ -312,7 +319,7 @@ def applied(
         state = _state(row, [other in places for other in ids], open_keys, accounts)
         if state == APPLIED:
             row |= dict(zip(("account", "key", "code"), about[ids[0]], strict=True))
-            for other in ids:
+            for other in ids if row["verdict"] != WITHDRAWN else ():
                 texts[places[other]] = {**row, "partner": "; ".join(sorted({*ids} - {other})) or None}
         decisions.append({**row, "state": state})
     shown = breaks.copy()
@@ -409,6 +416,7 @@ def closed_breaks(decided: pd.DataFrame, matched: pa.Table, decisions: pd.DataFr
     about = {
         (account, bare(key or ""), code): dict(zip(("id", *named[4:]), row, strict=True))
         for account, key, code, *row in python_rows(decisions[decisions["state"] == SETTLED], *named)
+        if row[1] != WITHDRAWN
     }
     rules = settled["rule"].to_pylist()
     by_place = {
