@@ -311,6 +311,30 @@ class TestFile:
                 with pytest.raises(ReconcileRefused, match="may be 2026-02-03 or 2026-03-02"):
                     decisions_in(path)
 
+    @pytest.mark.parametrize("heading", ["id", "owner", "comment"])
+    def test_a_title_in_a_workbook_is_passed_over_and_a_lost_heading_is_named_with_its_sheet(
+        self, tmp_path: Path, heading: str
+    ):
+        path, found = tmp_path / "breaks.xlsx", ids(plain())
+        # A break is closed, so that another sheet of the workbook has verdicts too.
+        ours, theirs = [*OURS, row("D", 70)], [*THEIRS, row("D", 70, day=9)]
+        late = ids(ran(ours, theirs))["D"]
+        ran(ours, theirs, decisions=decided((late, "accept"))).to_excel(path)
+        fill(path, {found["L"]: ("ignore", "", "Zoë", "seen")}, "", "")
+        book = openpyxl.load_workbook(path)
+        sheet = book["breaks"]
+        sheet.insert_rows(1)
+        sheet["A1"] = "Reviewed"
+        book.save(path)
+        rows = {each["break"]: (each["verdict"], each["who"]) for each in decisions_in(path)[0]}
+        assert rows == {found["L"]: ("ignore", "Zoë"), late: ("accept", "Acct")}
+        sheet.delete_cols(next(cell.column for cell in sheet[2] if cell.value == heading))
+        book.save(path)
+        with pytest.raises(ReconcileRefused) as refused:
+            decisions_in(path)
+        assert refused.value.message == f"The sheet 'breaks' of breaks.xlsx has no column {heading!r}."
+        assert refused.value.hint == "It needs id, verdict, owner, comment, as it was written."
+
 
 RULES = """
 [[rule]]

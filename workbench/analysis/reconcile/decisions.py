@@ -27,7 +27,7 @@ from workbench.analysis.report.captions import counted, heading, key_text
 from workbench.analysis.report.totals import listed
 from workbench.analysis.rules import EXPECTED, TOLERATED, InputRow, MatchRules, Rule, by_account, content_of, ruled, rules_in
 from workbench.analysis.shapes import BREAK, CLOSED_BREAK, DECIDED, DECISION
-from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, Line, text_of
+from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, CellRows, Line, text_of
 from workbench.analysis.statements.csv_files import cell_rows_of
 from workbench.domain.masking import mask
 from workbench.domain.moments import in_lusaka, milliseconds
@@ -56,6 +56,8 @@ _MOST: Final = 20
 """The most problems of a file that one error lists."""
 _FEW: Final = 5
 """The most names that a sentence lists."""
+_HEADER_AMONG: Final = 10
+"""The number of lines, from the first that is not blank, among which the header of a table of decisions is."""
 _ID: Final = re.compile("b[a-z2-7]{11}")
 _BETWEEN_WORDS: Final = re.compile(r"[\s_-]+")
 _BY_SPREADSHEET: Final = re.compile(
@@ -110,27 +112,37 @@ def decisions_in(source: Path | str | pd.DataFrame) -> tuple[list[Row], InputRow
     path, content = content_of(source, "decisions")
     saved = datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat()
     try:
-        rows = [row for lines in _tables(path) for row in _decisions(path.name, "line", lines, saved)]
+        rows = [row for name, lines in _tables(path) for row in _decisions(name, "line", lines, saved)]
     except StatementRefused as wrong:
         raise ReconcileRefused(wrong.message, hint=wrong.hint) from None
     return rows, InputRow("decisions", path.name, hashlib.sha256(content).hexdigest(), len(rows))
 
 
-def _tables(path: Path) -> list[Iterator[Line]]:
-    """The lines of each table in the file whose header has `break` and `verdict`.
+def _tables(path: Path) -> list[tuple[str, Iterator[Line]]]:
+    """The name of each table of decisions in the file, and its lines from the header on.
 
-    A table is a sheet of a workbook, or a text file split by one separator. If no header has both, the list has only
-    the table with the most columns.
+    A table is a sheet of a workbook, or a text file split by one separator. Its header is the line with the most known
+    columns among the first ones, since a person may have written a title above. If no header has the columns of
+    decisions, the list has only the table whose header has the most known columns.
     """
-    heads: list[tuple[set[str], Callable[[], Iterator[Line]]]] = []
+    known, heads = {*DECIDED, *BREAK}, list[tuple[set[str], int, CellRows]]()
     # A file that is not UTF-8 was saved by a spreadsheet in the code page of western Europe.
     ways = cell_rows_of(path, [("cp1252", mark) for mark in ",;\t"])
     for way in ways:
+        first = list[tuple[set[str], int, CellRows]]()
         with suppress(StatementRefused):  # a wrong delimiter may be refused
-            heads += [({*map(_column, cells)}, way.lines) for _, cells in islice(way.lines(), 1)]
-    decided = [lines() for names, lines in heads if {"break", "verdict"} <= names]
-    most = max((names for names, _ in heads), key=len, default=set())
-    return decided or [lines() for names, lines in heads if names == most][:1] or [ways[0].lines()]
+            first.extend(({*map(_column, cells)}, line, way) for line, cells in islice(way.lines(), _HEADER_AMONG))
+        heads += sorted(first, key=lambda head: len(head[0] & known), reverse=True)[:1]
+    best = max(heads, key=lambda head: (len(head[0] & known), len(head[0])), default=(set(), 0, ways[0]))
+    decided = [head for head in heads if "verdict" in head[0] and not head[0].isdisjoint({"break", "who"})]
+    return [
+        (f"The {way.says} of {path.name}" if way.kind == "xlsx" else path.name, _lines_from(line, way))
+        for _, line, way in decided or [best]
+    ]
+
+
+def _lines_from(first: int, way: CellRows) -> Iterator[Line]:
+    return (line for line in way.lines() if line[0] >= first)
 
 
 def _column(heading: Cell) -> str:
@@ -152,16 +164,23 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
         header.pop()  # a spreadsheet adds empty columns
     if not header:
         raise ReconcileRefused(f"{name} is empty.", hint=f"Its first line is {','.join(_REQUIRED)}.")
-    columns, is_of_breaks = [_column(title) for title in header], "id" in map(str.casefold, header)
+    columns, titles = [_column(title) for title in header], {*map(str.casefold, header)}
+    is_of_breaks = "id" in titles or ("break" not in titles and not {*columns}.isdisjoint(BREAK.keys() - DECIDED))
     times, may_have = Counter(columns), columns if is_of_breaks else list(DECIDED)
     may_lack = _MAY_LACK if is_of_breaks else ()
+    # A report with headings for people, such as `owner`, has those throughout.
+    has_headings = any(heading(name).casefold() in titles for name in BREAK if heading(name) != name)
+    shown = {name: heading(name) if has_headings else name for name in _REQUIRED}
+    shown |= {"break": "id"} if is_of_breaks else {}
     wrong = {
-        "the unknown column {}": [column for column in columns if column not in may_have],
-        "no column {}": [column for column in _REQUIRED if column not in (*columns, *may_lack)],
+        "the unknown column {}": [title for title, name in zip(header, columns, strict=True) if name not in may_have],
+        "no column {}": [shown[column] for column in _REQUIRED if column not in (*columns, *may_lack)],
         "{} twice": [column for column in DECIDED if times[column] > 1],
     }
     if faults := [text.format(", ".join(map(repr, names))) for text, names in wrong.items() if names]:
         hint = f"The columns are {', '.join(DECIDED)}; the last three may be left out."
+        if is_of_breaks:
+            hint = f"It needs {', '.join(shown[name] for name in _REQUIRED if name not in may_lack)}, as it was written."
         raise ReconcileRefused(f"{name} has {', and '.join(faults)}.", hint=hint)
     called = dict(zip(columns, header, strict=True))
     rows: dict[str, Row] = {}
