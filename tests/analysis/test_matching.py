@@ -1,7 +1,7 @@
 """Rows that no key joins: matched by amount where nothing else is like them, and by the key in a narrative."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from pathlib import Path
 from random import Random
@@ -68,6 +68,33 @@ def world(seed: int, *, rows: int, amounts: int, days: int, missing: tuple[float
     drawn.shuffle(made.ledger)
     drawn.shuffle(made.statement)
     return made
+
+
+def rows_of(amounts: Iterable[tuple[int, int]], **more: object) -> list[Row]:
+    """Rows on these days, of amounts that go out if they are below zero."""
+    return [on(day, f"S{n}", abs(minor), direction="out" if minor < 0 else "in", **more)
+            for n, (day, minor) in enumerate(amounts)]  # fmt: skip
+
+
+def fee_lines(books: dict[str, tuple[int, int]]) -> list[Row]:
+    """Key → amount and fee, as two rows of one key on the first day."""
+    return [row | {"key": key} for key, (amount, fee) in books.items()
+            for row in rows_of([(0, amount), (0, -fee)], kind=None)]  # fmt: skip
+
+
+FEES_WITHOUT_KEYS = [
+    ({"P": (26000, 390)}, [(1, 25610)], 0),
+    ({"P": (26000, 390)}, [(1, 26000), (2, -390)], 0),
+    ({"P": (26000, 390)}, [(9, 25610)], 3),
+    ({"P": (26000, 390)}, [(1, 25610), (2, 25610)], 4),
+    # Either line may be a row of the statement.
+    ({"P": (26000, 390)}, [(1, 25610), (50, 26000)], 4),
+    ({"P": (26000, 390)}, [(1, 25610), (50, -390)], 4),
+    # The credit may be of either payment: the gross amount of Q is on the statement too.
+    ({"P": (26000, 390), "Q": (26010, 400)}, [(1, 25610), (50, 26010)], 6),
+    ({"P": (26000, 390), "Q": (26011, 400)}, [(1, 25610), (2, 25611)], 0),
+]
+"""Keys with an amount and a fee in the books, the statement's rows without keys (day, amount), and the open rows."""
 
 
 class TestByAmount:
@@ -172,6 +199,53 @@ class TestByAmount:
         assert result.proof["holds"].all()
         shown = sum(line.items or 0 for line in account.lines if "ambiguous rows" in line.text)
         assert shown == (result.breaks["code"] == "ambiguous").sum()
+
+    @pytest.mark.parametrize(
+        ("ours", "theirs", "fits"),
+        [([0], [5], True), ([16], [0], True), ([0], [17], False), ([0], [5, 60], False), ([0, 60], [5], False)],
+    )
+    def test_a_lone_amount_a_little_beyond_the_window_is_suggested(
+        self, ours: list[int], theirs: list[int], *, fits: bool
+    ):
+        sides = [[on(day, f"{side}{day}", 91_300) for day in days] for side, days in (("P", ours), ("S", theirs))]
+        more = [on(1, "fee", 91_300, direction="out"), on(70, "Z", 7)]
+        result = matched(*([*rows, *more] for rows in sides), within(4))
+        assert len(result.breaks) == len(ours) + len(theirs)
+        found = result.suggestions
+        assert found["breaks"].tolist() == (["; ".join(result.breaks.sort_values("side")["id"])] if fits else [])
+        if fits:
+            (why,) = found["why"]
+            assert "are the only open rows that move K913.00 in their direction; the days are" in why
+            assert why.endswith(" apart, and the rule by amount allows 4 days.")
+        assert matched(*([*rows, *more] for rows in sides), {"on": ["key in narrative"]}).suggestions.empty
+
+    @pytest.mark.parametrize(("books", "statement", "open_"), FEES_WITHOUT_KEYS)
+    def test_a_payment_and_its_fee_are_one_row_where_neither_line_can_match_by_itself(
+        self, books: dict[str, tuple[int, int]], statement: list[tuple[int, int]], open_: int
+    ):
+        sides = [[*rows, on(60, "Z", 7)] for rows in (fee_lines(books), rows_of(statement))]
+        result = matched(*sides, within(4))
+        assert (result.breaks["rows"].sum(), result.proof["holds"].all()) == (open_, True)
+        assert len(matched(*sides, within(4, nearest=True)).breaks) >= len(result.breaks)
+
+    @pytest.mark.parametrize("missing", [(0.0, 0.0), (0.2, 0.0), (0.0, 0.2)])
+    def test_no_payment_is_wrong_that_matches_together_with_its_fee(self, missing: tuple[float, float]):
+        together = 0
+        for seed, amounts in enumerate((100, 400, 3_000)):
+            made = world(seed, rows=250, amounts=amounts, days=60, missing=missing)
+            booked = {
+                row["key"]: (row, 3 + 2 * (n % 4)) for n, row in enumerate(made.ledger) if row["direction"] == "in"
+            }
+            others = [row for row in made.ledger if row["direction"] == "out"]
+            lines = [{**row, "kind": None, **more} for row, fee in booked.values() for more in (
+                {"amount_minor": row["amount_minor"] + fee}, {"amount_minor": fee, "direction": "out"})]  # fmt: skip
+            rows = matched([*lines, *others], made.statement, within(4)).matches
+            for _, of_one in rows[rows["rule"] != "key"].groupby("group"):
+                ours, theirs = (of_one.loc[of_one["side"] == side, "key"] for side in ("ledger", "statement"))
+                if len(ours) > 1:
+                    together += 1
+                    assert (ours.iloc[0], *theirs) in made.pairs
+        assert together > 100
 
     def test_rules_are_tried_in_their_order(self):
         ours = [on(0, "P0", 500), on(4, "P4", 500)]

@@ -272,6 +272,30 @@ class TestSuggestions:
         assert not groups(breaks, "shared_number")
 
     @pytest.mark.parametrize(
+        ("ours", "theirs", "fits"),
+        [
+            (("412", None), ("CHQ 000412", None), True), (("CHQ412", None), ("chq 000412", None), True),
+            (("PV9", "Chq 412 Pots"), ("S7", "CHEQUE NO. 000412"), True), (("412", None), ("S7", "CHQ000412"), True),
+            (("PV412", None), ("CHQ 000412", None), False), (("412", None), ("CHQ 0004120", None), False),
+            (("412", None), ("S7", "TILL 412"), False),
+        ],
+    )  # fmt: skip
+    def test_a_number_counts_without_its_prefix_and_its_leading_zeros(
+        self, ours: tuple[str, str | None], theirs: tuple[str, str | None], *, fits: bool
+    ):
+        last = movement("Z", 7, day=30)
+        ledger, statement = tables(
+            *([movement(key, 912, direction="out", day=day, description=text), last]
+              for day, (key, text) in ((5, ours), (29, theirs)))
+        )  # fmt: skip
+        result = reconcile(ledger.assign(description=pd.array([ours[1], None], "string")), statement)
+        found = result.suggestions
+        assert set(found["kind"]) == ({"shared_number"} if fits else set())
+        for row in found.itertuples():
+            assert set(row.breaks.split("; ")) == set(result.breaks["id"])
+            assert " both name 412; account, direction and net amount are the same" in row.why
+
+    @pytest.mark.parametrize(
         ("theirs", "fits"),
         [
             ([(-65_480, 0)], True), ([(-65_480, 3)], True), ([(-65_480, 4)], False), ([(65_480, 0)], False),

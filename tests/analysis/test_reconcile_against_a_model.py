@@ -1,7 +1,7 @@
 """The classification once more, in dictionaries and loops, and what the package finds held against it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime
 from itertools import product
 from operator import itemgetter
@@ -25,12 +25,33 @@ Case = tuple[list[Row], list[Row]]
 
 
 class Asked(NamedTuple):
-    """How far rows of one key may differ, and the rules by which others are matched."""
+    """How far rows of one key may differ, and the rules by which others are matched.
+
+    With rules, `rows` are the amounts of both sides, and `stay` the sums of payments and fees that stay apart.
+    """
 
     amount_minor: int = 0
     fee_minor: int = 0
     days: int = 1
     match: tuple[Row, ...] = ()
+    rows: frozenset[tuple] = frozenset()
+    stay: frozenset[tuple] = frozenset()
+
+    def among(self, groups: Iterable[Sequence[list[Row]]]) -> "Asked":
+        """With the sums of these groups' payments and fees of which a line has a row of its own on the other side."""
+        pairs = [pair for sides in groups if self.match[1:] for pair in lone_fees(*sides)]
+        return self._replace(stay=frozenset(moved_by(pair) for pair in pairs if self.has_row(pair)))
+
+    def has_row(self, pair: Sequence[Row]) -> bool:
+        return any(moved_by([row], other=True) in self.rows for row in pair)
+
+    def are_one(self, pairs: list[tuple[Row, Row]]) -> bool:
+        return not self.match[1:] or not any(self.has_row(pair) or moved_by(pair) in self.stay for pair in pairs)
+
+
+def moved_by(rows: Sequence[Row], *, other: bool = False) -> tuple:
+    """Account, currency, net amount, and the side that has the rows, or the other one."""
+    return rows[0]["account"], rows[0]["currency"], sum(map(signed, rows)), ("type" in rows[0]) is not other
 
 
 EPOCH = date(1970, 1, 1)
@@ -79,16 +100,18 @@ def classify(ledger: list[Row], statement: list[Row], *, closing: dict[str, date
             breaks.append(("invalid_row", *((([row], []), ([], [row]))[side]), None))
         else:
             groups[row["account"], row["batch"] or row["key"]][side].append(row)
+    every = [row for sides in groups.values() for rows in sides for row in rows]
+    by = by._replace(rows=frozenset(moved_by([row]) for row in every)).among(groups.values())
     judged = {name: one_name(*sides, by) for name, sides in groups.items()}
     spelt: dict[tuple, list] = defaultdict(list)
     for (account, name), (broken, _, waiting) in judged.items():
         if broken or any(waiting):
             spelt[account, bare(name)].append((account, name))
-    for names in spelt.values():
-        if len(names) > 1:
-            merged = [[row for name in names for row in groups[name][side]] for side in (0, 1)]
-            judged = {name: found for name, found in judged.items() if name not in names}
-            judged[names[0]] = one_name(*merged, by)
+    several = [names for names in spelt.values() if len(names) > 1]
+    merged = [[[row for name in names for row in groups[name][side]] for side in (0, 1)] for names in several]
+    for names, sides in zip(several, merged, strict=True):
+        judged = {name: found for name, found in judged.items() if name not in names}
+        judged[names[0]] = one_name(*sides, by.among(merged))
     alone: tuple[list, list] = ([], [])
     for broken, agreed, waiting in judged.values():
         breaks += broken
@@ -175,7 +198,7 @@ def with_fees(ours: list, theirs: list, by: Asked) -> list[list] | None:
     found = [fees_of(*moved), fees_of(*moved[::-1])]
     joined: list[list] = []
     for mine, rows, other, others in zip(found, (ours, theirs), found[::-1], moved[::-1], strict=True):
-        is_told = other or any(row["fee_minor"] for row in others) or not (others or by.match[1:])
+        is_told = other or any(row["fee_minor"] for row in others) or (not others and by.are_one(mine))
         fees = {id(fee) for _, fee in mine} if is_told else set()
         whole = {id(row): fee for row, fee in mine} if is_told else {}
         joined.append([
@@ -183,6 +206,17 @@ def with_fees(ours: list, theirs: list, by: Asked) -> list[list] | None:
             if id(row) in whole else row for row in rows if id(row) not in fees
         ])  # fmt: skip
     return joined if any("lines" in row for rows in joined for row in rows) else None
+
+
+def lone_fees(ours: list[Row], theirs: list[Row]) -> list[tuple[Row, Row]]:
+    """Payments and fees of a group of which only one side has rows that move, and that are not zero together."""
+    theirs, _ = told_once(sorted(theirs, key=place))
+    moved = [[row for row in sorted(rows, key=place) if moves(row)] for rows in (ours, theirs)]
+    every = moved[0] + moved[1]
+    is_zero = not sum(map(signed, every)) and len({row["currency"] for row in every}) == 1
+    if all(moved) or is_zero or any(row["batch"] for row in [*ours, *theirs]):
+        return []
+    return fees_of(*moved) + fees_of(*moved[::-1])
 
 
 def fees_of(rows: list[Row], others: list[Row]) -> list[tuple[Row, Row]]:

@@ -13,6 +13,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from tests.analysis.test_matching import FEES_WITHOUT_KEYS, fee_lines, rows_of, within
+from tests.analysis.test_partners import tables
 from tests.analysis.test_reconcile import ledger_of, statement_of
 from workbench.analysis.reconcile import Reconciliation, reconcile
 from workbench.analysis.reconcile.carry_forward import KEPT
@@ -105,6 +107,21 @@ def in_two_months(first: Sides, both: Sides, **more: Any) -> tuple[Reconciliatio
         match={"bank:*": [{"on": ["key in narrative"]}, {"on": ["amount"], "days": 1, "nearest": True}]},
     )  # fmt: skip
     return before, after
+
+
+def test_spark_joins_the_same_payments_with_their_fees_where_rows_match_by_amount(session: Any):  # noqa: ANN401  not installed everywhere
+    cases = [
+        [frame.assign(account=f"bank:{n}") for frame in tables(fee_lines(books), rows_of(statement))]
+        for n, (books, statement, _) in enumerate(FEES_WITHOUT_KEYS)
+    ]
+    sides = [pd.concat(frames, ignore_index=True) for frames in zip(*cases, strict=True)]
+    rules = {"match": {"bank:*": [within(4)]}}
+    base = reconcile(*sides, **rules)
+    spark = reconcile(*(session.createDataFrame(arrow(frame)) for frame in sides), **rules)
+    assert (spark.engine, base.breaks["rows"].sum()) == ("spark", sum(open_ for *_, open_ in FEES_WITHOUT_KEYS))
+    for name in FRAMES:
+        pd.testing.assert_frame_equal(getattr(base, name), getattr(spark, name), obj=name)
+    spark.close()
 
 
 def test_spark_has_the_same_answers_of_two_months_from_frames_a_file_and_a_table(session: Any, tmp_path: Path):  # noqa: ANN401  not installed everywhere

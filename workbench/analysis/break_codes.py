@@ -78,31 +78,31 @@ def partners_of(breaks: "pd.DataFrame", suggested: Iterable[str], names: Iterabl
     """Id of each break in `names` → candidates for its partner in a match, best first.
 
     A candidate is the id of a break, or several ids joined by `; `. First come the breaks that a suggestion groups with
-    the break: each text in `suggested` has the ids of one group, joined in the same way. Then, if only one side has the
-    break, come breaks in its currency with the opposite variance.
+    the break: each text in `suggested` has the ids of one group, joined in the same way. Then, if the break has a row
+    on one side only, come such breaks in its currency with the opposite variance.
     """
     named = [*names]
     mine = breaks[breaks["id"].isin(named) & (breaks["side"] != "both")]
-    found: dict[str, list[str]] = {name: [] for name in named}
+    candidates: dict[str, list[str]] = {name: [] for name in named}
     for group in suggested:
         ids = group.split("; ")
-        for name in found.keys() & ids if len(ids) > 1 else ():
-            found[name].append("; ".join(other for other in ids if other != name))
+        for name in candidates.keys() & ids if len(ids) > 1 else ():
+            candidates[name].append("; ".join(other for other in ids if other != name))
     opposite: dict[tuple[str, int], list[str]] = defaultdict(list)
     others = breaks[(breaks["side"] != "both") & breaks["variance_minor"].isin(-mine["variance_minor"])]
     for name, currency, minor in python_rows(others[others["variance_minor"] != 0], "id", "currency", "variance_minor"):
         opposite[currency, minor].append(name)
     for name, currency, minor in python_rows(mine[mine["variance_minor"].notna()], "id", "currency", "variance_minor"):
-        found[name] += opposite[currency, -minor][:_PARTNERS]
-    return {name: list(dict.fromkeys(others)) for name, others in found.items()}
+        candidates[name] += opposite[currency, -minor][:_PARTNERS]
+    return {name: list(dict.fromkeys(others)) for name, others in candidates.items()}
 
 
 def reasons_of(pairs: pa.Table) -> Values:
     """The reason of each pair, a sentence with figures. All pairs share one code; all or none have a statement row."""
     mine = "l" if pairs["s_no"].null_count else "s"
     parts = Formatter().parse(BREAK_CODES[pairs["code"][0].as_py()].reason)
-    told = [part for literal, name, *_ in parts for part in (literal, _fact(pairs, name, mine) if name else "")]
-    text = _joined(*told)
+    texts = [part for literal, name, *_ in parts for part in (literal, _fact(pairs, name, mine) if name else "")]
+    text = _joined(*texts)
     begins = _joined(KEYLESS[0].upper(), pc.utf8_slice_codeunits(text, 1))
     return pc.if_else(pc.starts_with(text, KEYLESS), begins, text)
 
@@ -119,15 +119,15 @@ _WHOM: Final = {"operator:": "the operator", "bank:": "the bank"}
 
 
 def proposals_of(pairs: pa.Table) -> Values:
-    """The proposed entries of each pair as a JSON list of bodies; null where no entry settles the pair.
+    """The proposed entries of each pair as a JSON list of request bodies; null where no entry settles the pair.
 
-    All pairs have one code.
+    All pairs have one code; all or none have a statement row.
     """
     proposed = [propose(pairs) for propose in _PROPOSED.get(pairs["code"][0].as_py(), ())]
     bodies = [pc.if_else(pc.is_valid(body), _joined(", ", body), "") for body in proposed]
-    listed = _joined("[", *bodies, pa.array([""] * len(pairs)), "]")
-    listed = pc.replace_substring(listed, "[, ", "[", max_replacements=1)
-    return pc.if_else(pc.equal(listed, "[]"), None, listed)
+    joined = _joined("[", *bodies, pa.array([""] * len(pairs)), "]")
+    joined = pc.replace_substring(joined, "[, ", "[", max_replacements=1)
+    return pc.if_else(pc.equal(joined, "[]"), None, joined)
 
 
 def _fact(pairs: pa.Table, name: str, mine: str) -> Values:
@@ -177,13 +177,14 @@ KEYLESS: Final = "a row without a key"
 
 def _currency(pairs: pa.Table, *sides: str) -> Values:
     """The currency of each pair, from the first side that names one: `sides`, then the ledger, then the statement."""
-    told = [pairs[f"{side}_currency"] for side in (*sides, "l", "s")]
-    return pc.coalesce(*(pc.if_else(pc.equal(currency, ""), None, currency) for currency in told), told[-1])
+    currencies = [pairs[f"{side}_currency"] for side in (*sides, "l", "s")]
+    named = (pc.if_else(pc.equal(currency, ""), None, currency) for currency in currencies)
+    return pc.coalesce(*named, currencies[-1])
 
 
 def _money(amounts: Values, currencies: Values) -> Values:
-    both = zip(amounts.to_pylist(), currencies.to_pylist(), strict=True)
-    return pa.array([money_text(minor, currency) for minor, currency in both], pa.string())
+    rows = zip(amounts.to_pylist(), currencies.to_pylist(), strict=True)
+    return pa.array([money_text(minor, currency) for minor, currency in rows], pa.string())
 
 
 def _statement_less_ledger(pairs: pa.Table, field: str) -> Values:
@@ -194,22 +195,22 @@ def _statement_less_ledger(pairs: pa.Table, field: str) -> Values:
 def _problems(pairs: pa.Table, mine: str) -> Values:
     """The reason why each row of the side `mine` is unusable: the reader's problem, or the missing and wrong fields."""
     fields = {"key": "key", "amount": "amount", "fee": "fee", "currency": "currency", "day": "business date"}
-    names, told = ("problem", *fields, "direction", "status"), []
+    names, problems = ("problem", *fields, "direction", "status"), []
     for values in zip(*(pairs[f"{mine}_{name}"].to_pylist() for name in names), strict=True):
         row = dict(zip(names, values, strict=True))
-        found = [f"no {text}" for name, text in fields.items() if row[name] is None]
-        found += [f"a negative {name}" for name in ("amount", "fee") if (row[name] or 0) < 0]
+        faults = [f"no {text}" for name, text in fields.items() if row[name] is None]
+        faults += [f"a negative {name}" for name in ("amount", "fee") if (row[name] or 0) < 0]
         large = [name for name in ("amount", "fee") if abs(row[name] or 0) > MOST_MINOR]
-        found += [f"more than 13 digits in its {name}" for name in large]
-        found += [
+        faults += [f"more than 13 digits in its {name}" for name in large]
+        faults += [
             f"{row[name]!r} as {name}, which is none of {', '.join(known)}"
             for name, known in (("direction", DIRECTIONS), ("status", STATUSES))
             if row[name] not in known
         ]
         # The problem quotes a cell, which in a row that is shifted may be the customer's number.
         reported = row["problem"] is not None
-        told.append(mask(str(row["problem"])).rstrip(".") if reported else ", ".join(found))
-    return pa.array(told, pa.string())
+        problems.append(mask(str(row["problem"])).rstrip(".") if reported else ", ".join(faults))
+    return pa.array(problems, pa.string())
 
 
 def _body(
@@ -224,14 +225,14 @@ def _body(
         "recipe": recipe, "amount_minor": amount, "fee_minor": 0, "currency": _currency(pairs),
         "account": "account", "reference": None, "entry": None, "occurred_at": None, **more,
     }  # fmt: skip
-    told = [part for literal, name, *_ in Formatter().parse(text) for part in (literal, pairs[name] if name else "")]
-    fields["description"] = _joined(*told)
+    texts = [part for literal, name, *_ in Formatter().parse(text) for part in (literal, pairs[name] if name else "")]
+    fields["description"] = _joined(*texts)
     parts = []
     for name, value in fields.items():
-        given = pairs[value] if isinstance(value, str) and name != "recipe" else value
-        parts += [f', "{name}": ', _json(given)]
-    made = _joined("{", parts[0].removeprefix(", "), *parts[1:], "}")
-    return made if isinstance(recipe, str) else pc.if_else(pc.is_valid(recipe), made, None)
+        values = pairs[value] if isinstance(value, str) and name != "recipe" else value
+        parts += [f', "{name}": ', _json(values)]
+    body = _joined("{", parts[0].removeprefix(", "), *parts[1:], "}")
+    return body if isinstance(recipe, str) else pc.if_else(pc.is_valid(recipe), body, None)
 
 
 def _json(value: str | int | Values | None) -> str | Values:

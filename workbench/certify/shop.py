@@ -134,7 +134,7 @@ def running(command: str, environment: Mapping[str, str], target: Target) -> Ite
 
 
 class ShopOrder(NamedTuple):
-    """How many times the shop fulfilled a payment's order, and the order's status if the shop tells it."""
+    """The number of times that the shop fulfilled a payment's order, and the order's status if the shop tells it."""
 
     fulfilled: int
     status: str | None = None

@@ -244,7 +244,7 @@ def bundle(text: str, html: str) -> dict[str, str]:
 
 
 class Saved(NamedTuple):
-    """What an executed notebook keeps of a live display: text and HTML with the same facts, without a script."""
+    """The part of a live display that an executed notebook keeps: text and HTML with the same facts, no script."""
 
     text: str
     html: str

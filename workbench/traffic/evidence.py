@@ -433,7 +433,7 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Evidence(Tabular):
-    """What some recordings show: one finding for each row of the register."""
+    """The result of reading recordings: one finding for each row of the register."""
 
     _width = 80
     findings: tuple[Finding, ...]

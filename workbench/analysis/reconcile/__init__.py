@@ -28,7 +28,7 @@ from workbench.analysis.reconcile import proof
 from workbench.analysis.reconcile.breaks import Broken, breaks_of, summed
 from workbench.analysis.reconcile.carry_forward import CarryForward
 from workbench.analysis.reconcile.classify import LINE, Allowed, Tolerance, check_whole, classify
-from workbench.analysis.reconcile.engines import DUCKDB, Frame, Native, both, conform, listed, same
+from workbench.analysis.reconcile.engines import DUCKDB, Frame, Native, both, column_list, conform, equality
 from workbench.analysis.reconcile.inputs import ANY_DAY, LEDGER, ROW, SIDES, STATEMENT, dated, read_inputs, sha256_of
 from workbench.analysis.reconcile.proof import Run
 from workbench.analysis.reconcile.suggestions import suggestions_of
@@ -294,7 +294,8 @@ def _read(run: Run, tolerance: Tolerance, *, skips_settled: bool) -> None:
     named = " ".join(f"when {engine.text(name)} then {most}" for name, most in days.items())
     most = max(days.values())
     apart = f"case account {named} end" if len({*days.values()}) > 1 else f"{most}"
-    by_amount = {name for name, rules in run.rules.items() if any(rule.has_window for rule in rules)}
+    windows = {name: [rule for rule in rules if rule.has_window] for name, rules in run.rules.items()}
+    by_amount = {name: any(rule.nearest for rule in rules) for name, rules in windows.items() if rules}
     run.allowed = Allowed(tolerance.amount_minor, tolerance.fee_minor, apart, most, by_amount)
     run.ledger = carrying.ledger_read(engine, run.everything, run.carried, run.key)
     if not run.carried.is_first:
@@ -343,11 +344,11 @@ def _marked_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
     lines = classified.settled_lines()
     if len(settled):
         before = carrying.settled_before(engine, new, settled)
-        lines = both(lines, f"(select {listed(LINE)}, 1 as lines from {before})")
-    lines = engine.keep(f"(select {listed(LINE)}, max(lines) as lines from {lines} group by {listed(LINE)})")
+        lines = both(lines, f"(select {column_list(LINE)}, 1 as lines from {before})")
+    lines = engine.keep(f"(select {column_list(LINE)}, max(lines) as lines from {lines} group by {column_list(LINE)})")
     if not skips_settled:
         carrying.refuse_settled(engine, lines)
-    marked = f"(select x.*, y.lines from {theirs} x left join {lines} y on {same(LINE)})"
+    marked = f"(select x.*, y.lines from {theirs} x left join {lines} y on {equality(LINE)})"
     code = f"case when was is null and lines is not null then '{MATCHED}' else was end"
     return engine.keep(conform(marked, ROW, was=code))
 
@@ -406,7 +407,7 @@ def _result(run: Run, broken: Broken) -> Reconciliation:
         engine=run.engine.name,
         _summary=partial(proof.summary_of, run, rows),
         _matches=partial(proof.matches_of, run, broken.settled, gone),
-        _suggestions=partial(suggestions_of, opened, proven),
+        _suggestions=partial(suggestions_of, opened, proven, run.rules),
         _inputs=partial(_inputs, run),
         _close=close,
     )

@@ -1,6 +1,6 @@
-"""Builds the breaks: pairs that differ, rows that only one side has (rule 6), and the frame of both.
+"""Builds the breaks: pairs that differ, and rows that only one side has.
 
-Pairs are columns of Arrow, since nearly every row may be open; few pairs become Python objects.
+Pairs are Arrow tables, since millions of rows may be open; only a few pairs become Python objects.
 """
 
 import base64
@@ -22,7 +22,7 @@ from workbench.analysis.reconcile.carry_forward import TOO_LATE, CarryForward
 from workbench.analysis.reconcile.classify import (
     ONE_SIDED,
     TOLERATED,
-    bare_in_sql,
+    bare_key_in_sql,
     firsts,
     has_parts,
     parts_of,
@@ -70,8 +70,8 @@ _PAIR: Columns = {
 
 The columns OF_SIDE and `parts` (see classify) stand twice: as `l_…` for the ledger, as `s_…` for the statement. A
 `grouped` pair has the first row of each side, with the side's sum as `signed`. For a reversal on the statement,
-`reversed_entry` and `reversed_signed` are the ledger entry that the row reverses and its effect. `fits` is a text: the
-fields by which a row has candidates, and their names.
+`reversed_entry` and `reversed_signed` are the ledger entry that the row reverses and its effect. `fits` is a text with
+the names of candidates for a row's partner, and the fields by which they fit.
 """
 _BROKEN: Columns = {
     **dict.fromkeys(("side", "account", "code"), "string"), "place": "int64", "first": "bool",
@@ -126,17 +126,20 @@ def breaks_of(run: Run) -> Broken:
 
 
 def _with_parts(settled: pa.Table) -> pa.Table:
-    """The pairs with their `group`; of a payment and its fee on two lines, the second line follows as a row alone."""
+    """Adds the text `group`, and splits pairs in which a payment and its fee are two lines: one row for each line.
+
+    The rows that come from one pair have one `group`.
+    """
     keys = (settled[name].fill_null("") for name in ("l_key", "l_entry", "s_key"))
     settled = settled.append_column("group", pc.binary_join_element_wise(*keys, " "))
     is_split = has_parts(settled)
     names = [name for name in OF_SIDE if name != "fee"]
-    made = []
+    rows = []
     for pair in settled.filter(is_split).to_pylist():
         for lines in zip_longest(*(parts_of(pair, prefix) for prefix in PREFIX.values()), fillvalue={}):
-            both = zip(PREFIX.values(), lines, strict=True)
-            made.append(pair | {f"{prefix}{name}": line.get(name) for prefix, line in both for name in names})
-    return pa.concat_tables([settled.filter(pc.invert(is_split)), pa.Table.from_pylist(made, settled.schema)])
+            sides = zip(PREFIX.values(), lines, strict=True)
+            rows.append(pair | {f"{prefix}{name}": line.get(name) for prefix, line in sides for name in names})
+    return pa.concat_tables([settled.filter(pc.invert(is_split)), pa.Table.from_pylist(rows, settled.schema)])
 
 
 def _open_pairs(run: Run) -> tuple[pa.Table, pa.Table, pa.Table, int]:
@@ -149,16 +152,17 @@ def _open_pairs(run: Run) -> tuple[pa.Table, pa.Table, pa.Table, int]:
     batched = pc.greater(classified.members["batches"], 0)
     members = classified.members.filter(batched)
     members = members.append_column("first", firsts(members))
-    found = pa.concat_tables([
+    invalid = dict.fromkeys(PREFIX, codes.INVALID)
+    pairs = pa.concat_tables([
         # Rule 1. An invalid row belongs to no group, even if its key or batch is the name of a group.
-        *(_alone(run.engine.table(bad, ROW), dict.fromkeys(PREFIX, codes.INVALID), g=None) for bad in classified.bad),
+        *(_one_sided(run.engine.table(rows, ROW), invalid, g=None) for rows in classified.bad),
         _compared(classified.opened),
         # Rules 2 and 3: further rows of a key, and groups with a batch that do not agree.
-        _alone(classified.members.filter(pc.invert(batched)), codes.DUPLICATE),
+        _one_sided(classified.members.filter(pc.invert(batched)), codes.DUPLICATE),
         _groups(members),
     ])  # fmt: skip
-    is_waiting = pc.equal(found["code"], ONE_SIDED)
-    waiting, found = found.filter(is_waiting), found.filter(pc.invert(is_waiting))
+    is_waiting = pc.equal(pairs["code"], ONE_SIDED)
+    waiting, pairs = pairs.filter(is_waiting), pairs.filter(pc.invert(is_waiting))
     for prefix in PREFIX.values():
         waiting = _hashed(waiting, run.key, prefix)
     waiting = _with_reversed(run, waiting).sort_by([(name, "ascending") for name in _ORDER])
@@ -172,7 +176,7 @@ def _open_pairs(run: Run) -> tuple[pa.Table, pa.Table, pa.Table, int]:
     )
     compared, settled = _settled(run, waiting, partners)
     proposed = _paired_rows(waiting, partners.proposed, codes.WRONG_REFERENCE, PARTNERS_BY)
-    pairs = pa.concat_tables([found, compared, proposed, _lonely(run, waiting, partners, problems)])
+    pairs = pa.concat_tables([pairs, compared, proposed, _unmatched(run, waiting, partners, problems)])
     return pairs, members, settled, partners.unsure
 
 
@@ -193,40 +197,40 @@ def _columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
     return dict(zip(table.column_names, table.columns, strict=True))
 
 
-def _alone(rows: pa.Table, code: Mapping[str, str], **more: object) -> pa.Table:
+def _one_sided(rows: pa.Table, code: Mapping[str, str], **more: object) -> pa.Table:
     """Turns rows without a partner into pairs with one side; `code` is side → code.
 
     `more` has values for other columns of _PAIR.
     """
-    made = []
+    pairs = []
     for side, prefix in PREFIX.items():
         mine = rows.filter(pc.equal(rows["side"], side))
         shown = {f"{prefix}{name}": mine[name] for name in (*OF_SIDE, "parts") if name in mine.column_names}
         usual = {"rows": 1, "grouped": False, "g": mine["g"]}
-        made.append(_pairs(len(mine), account=mine["account"], code=code[side], **shown, **{**usual, **more}))
-    return pa.concat_tables(made)
+        pairs.append(_pairs(len(mine), account=mine["account"], code=code[side], **shown, **{**usual, **more}))
+    return pa.concat_tables(pairs)
 
 
-def _compared(found: pa.Table) -> pa.Table:
-    rows = pc.add(*(pc.cast(pc.is_valid(found[f"{prefix}no"]), pa.int64()) for prefix in PREFIX.values()))
+def _compared(opened: pa.Table) -> pa.Table:
+    rows = pc.add(*(pc.cast(pc.is_valid(opened[f"{prefix}no"]), pa.int64()) for prefix in PREFIX.values()))
     # An entry is proposed under a key as a file spells it.
-    g = pc.coalesce(*(found[f"{prefix}key"] for prefix in PREFIX.values()))
-    return _pairs(len(found), **{**_columns(found), "g": g}, rows=rows, grouped=False)
+    g = pc.coalesce(*(opened[f"{prefix}key"] for prefix in PREFIX.values()))
+    return _pairs(len(opened), **{**_columns(opened), "g": g}, rows=rows, grouped=False)
 
 
 def _groups(members: pa.Table) -> pa.Table:
     """One pair for each group of `members`, with the sum of each side."""
-    firsts = {}
+    first_rows = {}
     for side, prefix in PREFIX.items():
         mine = members.filter(pc.and_(pc.equal(members["side"], side), members["first"]))
         shown = {f"{prefix}{name}": mine[name] for name in OF_SIDE}
         sums = {f"{prefix}batch": mine["g"], f"{prefix}signed": mine[f"{prefix}sum"], f"{prefix}rows": mine["n"]}
-        firsts[side] = pa.table({name: mine[name] for name in GROUP} | shown | sums)
-    both = firsts[LEDGER].join(firsts[STATEMENT], GROUP, join_type="full outer")
-    is_both = pc.and_(*(pc.is_valid(both[f"{prefix}no"]) for prefix in PREFIX.values()))
+        first_rows[side] = pa.table({name: mine[name] for name in GROUP} | shown | sums)
+    groups = first_rows[LEDGER].join(first_rows[STATEMENT], GROUP, join_type="full outer")
+    is_both = pc.and_(*(pc.is_valid(groups[f"{prefix}no"]) for prefix in PREFIX.values()))
     code = pc.if_else(is_both, codes.BATCH_MISMATCH, ONE_SIDED)
-    rows = pc.coalesce(both["l_rows"], both["s_rows"])
-    return _pairs(len(both), **_columns(both), code=code, rows=rows, grouped=True)
+    rows = pc.coalesce(groups["l_rows"], groups["s_rows"])
+    return _pairs(len(groups), **_columns(groups), code=code, rows=rows, grouped=True)
 
 
 def _misdated(run: Run, waiting: pa.Table, prefix: str) -> pa.Array:
@@ -272,18 +276,18 @@ def _with_reversed(run: Run, waiting: pa.Table) -> pa.Table:
     if not len(named):
         return waiting
     shape = {name: _PAIR.get(name, "string") for name in ("account", "asks", "reversed_entry", "reversed_signed")}
-    found = []
-    # Most keys are spelt as in the ledger: only for the others are all of its keys made bare.
-    for spelt in (str, partial(bare_in_sql, run.engine)):
+    reversals = []
+    # Most keys are spelt as in the ledger. Only for the others are all of the ledger's keys changed to bare keys.
+    for spelt in (str, partial(bare_key_in_sql, run.engine)):
         if len(named):
-            asked = run.engine.arrow(named, {"account": "string", "key": "string"})
-            there = f"""(select x.account, y.key as asks, min(entry) as reversed_entry, max(signed) as reversed_signed
-                from {run.everything} x join {asked} y on x.account = y.account and {spelt("x.key")} = {spelt("y.key")}
+            wanted = run.engine.arrow(named, {"account": "string", "key": "string"})
+            entries = f"""(select x.account, y.key as asks, min(entry) as reversed_entry, max(signed) as reversed_signed
+                from {run.everything} x join {wanted} y on x.account = y.account and {spelt("x.key")} = {spelt("y.key")}
                 group by x.account, y.key)"""
-            found.append(run.engine.table(there, shape))
-            named = named.join(found[-1], ["account", "key"], ["account", "asks"], join_type="left anti")
+            reversals.append(run.engine.table(entries, shape))
+            named = named.join(reversals[-1], ["account", "key"], ["account", "asks"], join_type="left anti")
     plain = waiting.drop_columns(["reversed_entry", "reversed_signed"]).append_column("asks", asks)
-    return plain.join(pa.concat_tables(found), ["account", "asks"]).select(list(_PAIR))
+    return plain.join(pa.concat_tables(reversals), ["account", "asks"]).select(list(_PAIR))
 
 
 def _hashed(rows: pa.Table, key: PhoneKey, prefix: str = "") -> pa.Table:
@@ -292,24 +296,24 @@ def _hashed(rows: pa.Table, key: PhoneKey, prefix: str = "") -> pa.Table:
     `prefix` is that of the columns' names: `l_` or `s_` in pairs, empty in rows.
     """
     hashes, phones = (rows[f"{prefix}{name}"] for name in ("phone_hash", "phone"))
-    made = mapped(pc.if_else(pc.is_valid(hashes), None, phones), key.hash_of)
-    return with_column(rows, f"{prefix}phone_hash", pc.coalesce(hashes, made))
+    computed = mapped(pc.if_else(pc.is_valid(hashes), None, phones), key.hash_of)
+    return with_column(rows, f"{prefix}phone_hash", pc.coalesce(hashes, computed))
 
 
-def _settled(run: Run, waiting: pa.Table, found: Partners) -> tuple[pa.Table, pa.Table]:
-    """Two tables of the pairs that rules matched: pairs with a code, and pairs that are no break (with their `rule`).
+def _settled(run: Run, waiting: pa.Table, partners: Partners) -> tuple[pa.Table, pa.Table]:
+    """Two tables of the pairs in `partners.matched`: pairs with a code, and pairs that are no break, with their `rule`.
 
     A tolerated pair is in both tables: it has a code and is no break.
     """
     compared, agreed = [_pairs(0)], [_pairs(0).append_column("rule", pa.array([], pa.string()))]
-    for rule, pairs in found.matched:
-        met = _paired_rows(waiting, pairs, None)
+    for rule, pairs in partners.matched:
+        paired = _paired_rows(waiting, pairs, None)
         if not rule.has_window:
             days = run.allowed.days if rule.days is None else f"{rule.days}"
-            met = with_codes(run.engine, met, _PAIR, run.allowed._replace(days=days))
-        is_break = pc.fill_null(pc.not_equal(met["code"], TOLERATED), fill_value=False)
-        compared.append(met.filter(pc.is_valid(met["code"])))
-        mine = met.filter(pc.invert(is_break))
+            paired = with_codes(run.engine, paired, _PAIR, run.allowed._replace(days=days))
+        is_break = pc.fill_null(pc.not_equal(paired["code"], TOLERATED), fill_value=False)
+        compared.append(paired.filter(pc.is_valid(paired["code"])))
+        mine = paired.filter(pc.invert(is_break))
         agreed.append(mine.append_column("rule", pa.array([rule.name] * len(mine), pa.string())))
     return pa.concat_tables(compared), pa.concat_tables(agreed)
 
@@ -319,13 +323,13 @@ def _paired_rows(waiting: pa.Table, pairs: Pairs, code: str | None, fits: str | 
 
     Every pair gets this `code` and this text `fits`; None leaves the column null.
     """
-    left, right = (waiting.take(pa.array([both[side] for both in pairs], pa.int64())) for side in (0, 1))
-    reported = {name: column for name, column in _columns(right).items() if name.startswith(PREFIX[STATEMENT])}
-    return _pairs(len(pairs), **{**_columns(left), **reported, "code": code, "rows": 2, "fits": fits})
+    ours, theirs = (waiting.take(pa.array([pair[side] for pair in pairs], pa.int64())) for side in (0, 1))
+    reported = {name: column for name, column in _columns(theirs).items() if name.startswith(PREFIX[STATEMENT])}
+    return _pairs(len(pairs), **{**_columns(ours), **reported, "code": code, "rows": 2, "fits": fits})
 
 
-def _lonely(run: Run, waiting: pa.Table, found: Partners, problems: dict[str, pa.Array]) -> pa.Table:
-    """Applies rule 6: a pair with a code for each row to which neither a rule nor a proposal gives a partner.
+def _unmatched(run: Run, waiting: pa.Table, partners: Partners, problems: dict[str, pa.Array]) -> pa.Table:
+    """Gives a code to each row of `waiting` that `partners` neither matches nor proposes to match.
 
     `problems` has a column for each side that explains why a row's date is impossible, else null: such a row is
     invalid. For any other row, the first code that applies counts: ambiguous, reversal, timing, unpaid payout, missing
@@ -341,13 +345,13 @@ def _lonely(run: Run, waiting: pa.Table, found: Partners, problems: dict[str, pa
         (codes.PAYOUT_UNPAID, is_unpaid),
         (codes.TIMING, is_late),
         (codes.REVERSED_UNMATCHED, is_reversal),
-        (codes.AMBIGUOUS, pc.is_valid(found.candidates)),
+        (codes.AMBIGUOUS, pc.is_valid(partners.candidates)),
         (codes.INVALID, pc.or_(*map(pc.is_valid, problems.values()))),
     ):
         code = pc.if_else(applies, named, code)
-    pairs = chain(found.proposed, *(matched for _, matched in found.matched))
+    pairs = chain(partners.proposed, *(matched for _, matched in partners.matched))
     is_done = pc.is_in(pa.array(range(len(waiting)), pa.int64()), pa.array([*chain(*pairs)], pa.int64()))
-    lonely = _columns(waiting) | problems | {"code": code, "fits": found.candidates}
+    lonely = _columns(waiting) | problems | {"code": code, "fits": partners.candidates}
     return _pairs(len(waiting), **lonely).filter(pc.invert(is_done))
 
 
@@ -359,9 +363,9 @@ def _frame(run: Run, pairs: pa.Table, rows: pa.Table) -> tuple[pd.DataFrame, pa.
 
     `rows` are the rows of the pairs, with their narratives.
     """
-    made = pa.table({**_plain(pairs, run), **_narratives(pairs, rows)})
-    order = pc.sort_indices(made, [(name, "ascending") for name in _SORTED[:-1]])
-    columns = {name: pa.nulls(len(made)) for name in BREAK} | _columns(made.take(order))
+    table = pa.table({**_plain(pairs, run), **_narratives(pairs, rows)})
+    order = pc.sort_indices(table, [(name, "ascending") for name in _SORTED[:-1]])
+    columns = {name: pa.nulls(len(table)) for name in BREAK} | _columns(table.take(order))
     columns["id"], columns["reason"], columns["proposal"] = _texts(pairs, rows, order)
     result = typed([arranged(columns, BREAK)], BREAK).assign(place=order.to_numpy())
     if result.duplicated(_SORTED[:-1]).any():
@@ -374,7 +378,7 @@ def _frame(run: Run, pairs: pa.Table, rows: pa.Table) -> tuple[pd.DataFrame, pa.
 
 
 def _plain(pairs: pa.Table, run: Run) -> dict[str, pa.ChunkedArray]:
-    """The columns of BREAK that hold no text, computed from the columns of the pairs."""
+    """Name → column, for the columns of BREAK that need no narrative, id, reason or proposal."""
     ledger, statement = (pc.is_valid(pairs[f"{prefix}no"]) for prefix in PREFIX.values())
     key, currency = (pc.if_else(statement, pairs[f"s_{name}"], pairs[f"l_{name}"]) for name in ("key", "currency"))
     # A batch is booked under its own name.
@@ -395,7 +399,7 @@ def _plain(pairs: pa.Table, run: Run) -> dict[str, pa.ChunkedArray]:
     )
     settlements = mapped(
         pc.binary_join_element_wise(pairs["code"], pairs["account"], UNIT),
-        lambda both: codes.settlement_of(*both.split(UNIT, 1)),
+        lambda text: codes.settlement_of(*text.split(UNIT, 1)),
     )
     expected_in = {name: ", ".join(sorted({book.source for book in run.books_of(name)})) for name in run.accounts}
     return gross | {
@@ -440,9 +444,9 @@ def _by_place(rows: pa.Table, texts: pa.ChunkedArray, separator: str, length: in
     `texts` has a text for each of `rows`, whose column `place` is the index of the pair.
     """
     table = pa.table({"place": rows["place"], "text": texts})
-    found = table.group_by("place", use_threads=False).aggregate([("text", "list")])
-    here = pc.index_in(pa.array(range(length), pa.int64()), found["place"])
-    return pc.binary_join(found["text_list"], separator).take(here)
+    grouped = table.group_by("place", use_threads=False).aggregate([("text", "list")])
+    indices = pc.index_in(pa.array(range(length), pa.int64()), grouped["place"])
+    return pc.binary_join(grouped["text_list"], separator).take(indices)
 
 
 def _ids(contents: Iterable[str]) -> list[str]:
@@ -457,28 +461,28 @@ def _ids(contents: Iterable[str]) -> list[str]:
 
 
 def _distinct(ids: Iterable[str]) -> list[str]:
-    """The ids, made distinct: the n-th of several equal ids becomes an id made from it and the number n."""
-    made: dict[str, None] = {}
+    """The ids, made distinct: of several equal ids, the n-th becomes an id made from the equal id and the number n."""
+    distinct: dict[str, None] = {}
     for name in ids:
         copy, other = 1, name
-        while other in made:
+        while other in distinct:
             copy += 1
             (other,) = _ids([f"{name}{UNIT}{copy}"])
-        made[other] = None
-    return list(made)
+        distinct[other] = None
+    return list(distinct)
 
 
 def _narratives(pairs: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """For each pair, the texts of its statement row, else of its ledger row, and the day since which it is open.
+    """Name → column: the texts of each pair's statement row, else of its ledger row, and the day since it is open.
 
-    A group has the texts of the first row of the side.
+    A grouped pair has the texts of the first row of that side.
     """
     shown = rows.select(["place", "side", *_TEXTS]).filter(rows["first"])
     lines = pa.concat_tables([shown.filter(pc.equal(shown["side"], side)) for side in (STATEMENT, LEDGER)])
     since = rows.group_by("place").aggregate([("since", "min")])
-    here, open_since = (pc.index_in(pairs["place"], part["place"]) for part in (lines, since))
-    texts = {name: lines[name].take(here) for name in _TEXTS}
-    return texts | {"since_date": since["since_min"].take(open_since)}
+    line_indices, since_indices = (pc.index_in(pairs["place"], part["place"]) for part in (lines, since))
+    texts = {name: lines[name].take(line_indices) for name in _TEXTS}
+    return texts | {"since_date": since["since_min"].take(since_indices)}
 
 
 def _texts(pairs: pa.Table, rows: pa.Table, order: pa.Array) -> list[pa.ChunkedArray]:
@@ -487,17 +491,17 @@ def _texts(pairs: pa.Table, rows: pa.Table, order: pa.Array) -> list[pa.ChunkedA
     The id is a hash of a pair's account, code and contents; for a group, the contents are those of its rows.
     """
     groups = pairs.filter(pairs["grouped"]).select(["place", "l_currency", "s_currency"])
-    rows, many = rows.filter(pc.is_in(rows["place"], groups["place"])), len(pairs)
-    said = pc.binary_join_element_wise(rows["side"], _contents(rows, ""), UNIT)
-    by_text = pc.sort_indices(said)
-    contents = _by_place(rows.take(by_text), said.take(by_text), _ROW, many)
+    rows, count = rows.filter(pc.is_in(rows["place"], groups["place"])), len(pairs)
+    row_texts = pc.binary_join_element_wise(rows["side"], _contents(rows, ""), UNIT)
+    by_text = pc.sort_indices(row_texts)
+    contents = _by_place(rows.take(by_text), row_texts.take(by_text), _ROW, count)
     ours = rows.filter(pc.equal(rows["side"], LEDGER))
     named = {name: f"l_{name}" for name in ("entry", "amount", "fee")}
     ours = ours.rename_columns([named.get(name, name) for name in ours.column_names]).join(groups, "place")
     ours = ours.sort_by([("no", "ascending"), ("l_entry", "ascending")])
-    reversals = _by_place(ours, codes.reverse(ours), ", ", many)
+    reversals = _by_place(ours, codes.reverse(ours), ", ", count)
     every = pairs.append_column("contents", contents).append_column("reversals", reversals)
-    made = []
+    tables = []
     # A reason names the statement's row where there is one.
     alike = pc.binary_join_element_wise(pairs["code"], pc.is_valid(pairs["s_no"]).cast(pa.string()), UNIT)
     for name in pc.unique(alike):
@@ -508,8 +512,8 @@ def _texts(pairs: pa.Table, rows: pa.Table, order: pa.Array) -> list[pa.ChunkedA
             sides = (_contents(some, prefix) for prefix in PREFIX.values())
             of_rows = pc.coalesce(some["contents"], pc.binary_join_element_wise(*sides, _ROW))
             ids = _ids(pc.binary_join_element_wise(some["account"], some["code"], of_rows, _ROW).to_pylist())
-            made.append(pa.table([mine, ids, codes.reasons_of(some), codes.proposals_of(some)], _TEXT))
-    whole = pa.concat_tables([pa.table([[]] * 4, _TEXT), *made]).sort_by("place").take(order)
+            tables.append(pa.table([mine, ids, codes.reasons_of(some), codes.proposals_of(some)], _TEXT))
+    whole = pa.concat_tables([pa.table([[]] * 4, _TEXT), *tables]).sort_by("place").take(order)
     return [whole[name] for name in _TEXT.names[1:]]
 
 
@@ -522,14 +526,14 @@ def _rows_of(pairs: pa.Table, members: pa.Table) -> pa.Table:
     `first` marks the row whose values the break shows for its side.
     """
     is_grouped = pairs["grouped"]
-    single, made = pairs.filter(pc.invert(is_grouped)), []
+    single, tables = pairs.filter(pc.invert(is_grouped)), []
     for side, prefix in PREFIX.items():
         mine = single.filter(pc.is_valid(single[f"{prefix}no"]))
         shown = {name: mine[f"{prefix}{name}"] for name in (*OF_SIDE, "parts")}
         shown |= {name: mine[name] for name in ("account", "code", "place")}
-        made.append(shaped(_BROKEN, len(mine), side=side, first=True, **shown))
+        tables.append(shaped(_BROKEN, len(mine), side=side, first=True, **shown))
     groups = pairs.filter(is_grouped).select([*GROUP, "code", "place"])
-    rows = pa.concat_tables([*made, members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])
+    rows = pa.concat_tables([*tables, members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])
     is_whole = pc.is_null(rows["parts"])
     lines = [
         {**row, **line, "problem": row["problem"], "first": first, "parts": None}
@@ -574,39 +578,39 @@ def _without_late_bookings(pairs: pa.Table, settled: pa.Table, carried: CarryFor
     # A line of an impossible day keeps that break.
     kept = _identity(kept.filter(pc.invert(pc.starts_with(kept["problem"].fill_null(""), MISDATED))))
     entries = pc.binary_join_element_wise(pairs["account"], pairs["l_entry"].fill_null(""), UNIT)
-    was_told, was_booked = (pc.is_in(part, kept) for part in (_identity(_lines_of(pairs)), entries))
-    is_late = pc.and_(is_late, pc.and_not(was_told, was_booked))
+    was_open, was_booked = (pc.is_in(part, kept) for part in (_identity(_lines_of(pairs)), entries))
+    is_late = pc.and_(is_late, pc.and_not(was_open, was_booked))
     late = pairs.filter(is_late)
     # Within a tolerance both sides may still differ.
     is_equal = pc.equal(late["l_signed"], late["s_signed"])
     late = with_column(late, "code", pc.if_else(is_equal, None, pa.scalar(TOLERATED)))
-    left = pa.concat_tables([pairs.filter(pc.invert(is_late)), late.filter(pc.invert(is_equal))])
+    remaining = pa.concat_tables([pairs.filter(pc.invert(is_late)), late.filter(pc.invert(is_equal))])
     by_key = pa.array(["key"] * len(late), pa.string())
-    return left, pa.concat_tables([settled, late.append_column("rule", by_key)])
+    return remaining, pa.concat_tables([settled, late.append_column("rule", by_key)])
 
 
-def _masked_texts(run: Run, known: pa.Table) -> tuple[Mapping[str, pa.Array], pa.ChunkedArray]:
-    """The masked `description` and `words` of each row, and the day since which each row is carried forward.
+def _masked_texts(run: Run, rows: pa.Table) -> tuple[Mapping[str, pa.Array], pa.ChunkedArray]:
+    """The masked `description` and `words` of each row, and the day since which a row is carried forward, else null.
 
     A carried statement line keeps the texts that were carried with it; so does a ledger row for which today's ledger
     has no texts.
     """
-    told = pa.concat_tables(
-        [_texts_in_inputs(run, known.filter(pc.equal(known["side"], side)), side) for side in PREFIX]
+    sources = pa.concat_tables(
+        [_texts_in_inputs(run, rows.filter(pc.equal(rows["side"], side)), side) for side in PREFIX]
     )
-    here = pc.index_in(texts_of(known, _LINE), texts_of(told, _LINE))
-    made = {name: told[name].take(here) for name in _TEXTS}
-    since: Any = pa.nulls(len(known), pa.int64())
+    indices = pc.index_in(texts_of(rows, _LINE), texts_of(sources, _LINE))
+    texts = {name: sources[name].take(indices) for name in _TEXTS}
+    since: Any = pa.nulls(len(rows), pa.int64())
     if not run.carried.rows.empty:
         kept = untyped(run.carried.rows, CARRIED)
-        before = pc.index_in(_identity(known), _identity(kept))
+        before = pc.index_in(_identity(rows), _identity(kept))
         # Today's ledger says what its rows are; the files of two months may have one name.
-        is_ours = pc.equal(known["side"], LEDGER)
-        for name, text in made.items():
+        is_ours = pc.equal(rows["side"], LEDGER)
+        for name, text in texts.items():
             carried = kept[name].take(before)
-            made[name] = pc.if_else(is_ours, pc.coalesce(text, carried), pc.coalesce(carried, text))
+            texts[name] = pc.if_else(is_ours, pc.coalesce(text, carried), pc.coalesce(carried, text))
         since = day_numbers(kept["since_date"]).take(before)
-    return {name: mapped(text, lambda words: mask(words) if words else None) for name, text in made.items()}, since
+    return {name: mapped(text, lambda words: mask(words) if words else None) for name, text in texts.items()}, since
 
 
 def _without_charges(pairs: pa.Table, rows: pa.Table, rules: Sequence[Rule]) -> tuple[pa.Table, pa.Table]:
@@ -616,7 +620,7 @@ def _without_charges(pairs: pa.Table, rows: pa.Table, rules: Sequence[Rule]) -> 
     returned with the new codes.
     """
     of_statement = pc.and_(pc.equal(rows["side"], STATEMENT), pc.equal(rows["code"], codes.TIMING))
-    # The fee of a payment waits with it.
+    # A payment's fee waits with the payment.
     of_statement = pc.and_(of_statement, rows["first"])
     if not pc.any(of_statement).as_py():
         return pairs, rows
@@ -628,17 +632,18 @@ def _without_charges(pairs: pa.Table, rows: pa.Table, rules: Sequence[Rule]) -> 
     for rule in rules:
         is_charge |= rule.fits(waits) & (rule.kind in _CHARGES)
     places = pa.array(waits.loc[is_charge.astype(bool), "place"], pa.int64())
-    recoded, both = pa.scalar(codes.MISSING[STATEMENT]), []
+    missing, recoded = pa.scalar(codes.MISSING[STATEMENT]), []
     for table in (pairs, rows):
-        code = pc.if_else(pc.is_in(table["place"], places), recoded, table["code"])
-        both.append(with_column(table, "code", code))
-    return both[0], both[1]
+        code = pc.if_else(pc.is_in(table["place"], places), missing, table["code"])
+        recoded.append(with_column(table, "code", code))
+    return recoded[0], recoded[1]
 
 
 def _texts_in_inputs(run: Run, rows: pa.Table, side: str) -> pa.Table:
     """The descriptions and words of the `rows` of one side, looked up in the inputs by statement, line, key and entry.
 
-    The result has the columns _LINE_TEXTS, and is sorted. A text is null if its input lacks the column.
+    The result has the columns _LINE_TEXTS, is sorted, and may have further lines. A text is null if its input lacks the
+    column.
     """
     if side == STATEMENT:
         tables, own, texts = run.inputs.statements, ("statement", "line"), tuple(_TEXTS)
@@ -648,10 +653,10 @@ def _texts_in_inputs(run: Run, rows: pa.Table, side: str) -> pa.Table:
         place = {"statement": "''", "line": "coalesce(number, 0)", "entry": "coalesce(entry, '')"}
     on, sources = {name: kind for name, kind in _LINE.items() if name != "account"}, []
     for source in tables if len(rows) else ():
-        if there := [name for name in texts if source.has_text(name)]:
-            given = source.load(run.engine, {name: CARRIED[name] for name in ("account", "key", *own, *there)})
-            made = place | dict.fromkeys(_TEXTS.keys() - there, NULL)
-            sources.append(conform(given, _LINE_TEXTS, key="coalesce(key, '')", **made))
+        if present := [name for name in texts if source.has_text(name)]:
+            loaded = source.load(run.engine, {name: CARRIED[name] for name in ("account", "key", *own, *present)})
+            computed = place | dict.fromkeys(_TEXTS.keys() - present, NULL)
+            sources.append(conform(loaded, _LINE_TEXTS, key="coalesce(key, '')", **computed))
     if not sources:
         return arrow_schema(_LINE_TEXTS).empty_table()
     wanted = pa.table({name: rows[name].fill_null(0 if name == "line" else "") for name in on})
@@ -659,10 +664,10 @@ def _texts_in_inputs(run: Run, rows: pa.Table, side: str) -> pa.Table:
     numbers = pc.unique(wanted["line"]).to_pylist()
     # Where lines have no number, every line may be 0.
     if len(numbers) <= _FEW and 0 not in numbers:
-        told = conform(both(*sources), _LINE_TEXTS, f"line in ({', '.join(map(str, numbers))})")
+        lines = conform(both(*sources), _LINE_TEXTS, f"line in ({', '.join(map(str, numbers))})")
     else:
-        told = among(both(*sources), run.engine.arrow(wanted, on), on)
-    return run.engine.table(told, _LINE_TEXTS).sort_by([(name, "ascending") for name in _LINE_TEXTS])
+        lines = among(both(*sources), run.engine.arrow(wanted, on), on)
+    return run.engine.table(lines, _LINE_TEXTS).sort_by([(name, "ascending") for name in _LINE_TEXTS])
 
 
 def _identity(rows: pa.Table) -> pa.ChunkedArray:

@@ -15,15 +15,15 @@ from workbench.analysis.break_codes import DUPLICATE
 from workbench.analysis.frames import arranged, arrow_table, day_number, frame, python_rows, typed, untyped, with_column
 from workbench.analysis.phone_key import HASH_SEPARATOR, PhoneKey, key_from
 from workbench.analysis.reconcile.engines import (
-    Engine,
     Frame,
+    SqlEngine,
     among,
     apart,
     both,
+    column_list,
     conform,
-    listed,
+    equality,
     mapped,
-    same,
     texts_of,
 )
 from workbench.analysis.reconcile.inputs import (
@@ -251,7 +251,7 @@ class LedgerRead:
     begins: Mapping[str, int]
 
 
-def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKey) -> LedgerRead:
+def ledger_read(engine: SqlEngine, ours: Frame, carried: CarryForward, key: PhoneKey) -> LedgerRead:
     """Separates ledger rows that an earlier run read from rows that were booked since, back-dated rows included.
 
     `ours` has today's ledger (columns ROW), `carried` is the earlier run's carry-forward. `key` makes the hashes.
@@ -279,27 +279,29 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     latest, earlier = (
         _numbered(engine, engine.keep(apart(mine, other, _SAME))) for mine, other in ((few, waiting), (waiting, few))
     )
-    renamed = f"(select x.account, x.entry, x.hash, y.entry as now from {earlier} x join {latest} y on {same(_NTH)})"
+    renamed = (
+        f"(select x.account, x.entry, x.hash, y.entry as now from {earlier} x join {latest} y on {equality(_NTH)})"
+    )
     renamed = engine.keep(renamed)
     still = conform(among(few, waiting, _SAME), _SAME), f"(select account, now, hash from {renamed})"
-    opened = engine.keep(f"(select distinct {listed(_SAME)} from {both(*still)})")
-    ranked = f"(select x.*, y.hash as known from {moving} x left join {opened} y on {same(_SAME)})"
+    opened = engine.keep(f"(select distinct {column_list(_SAME)} from {both(*still)})")
+    ranked = f"(select x.*, y.hash as known from {moving} x left join {opened} y on {equality(_SAME)})"
     moving = _numbered(engine, engine.keep(conform(ranked, _MOVING, is_new="known is null")))
     read = untyped(carried.read[(carried.read["nth"] > 0) & ~carried.read["account"].isin(differ)], READ)
     then = engine.keep(engine.arrow(read.rename_columns(list(_READ)), {**_READ, "day": DAY}))
     then = _rehashed(engine, then, ours, secret)
     known = f"(select * from {moving} where not coalesce({is_unknown}, false))"
     gone = apart(among(known, then, _NTH), opened, _SAME)
-    named = f"(select x.*, y.now from {carried_open} x left join {renamed} y on {same(_ENTRY)})"
+    named = f"(select x.*, y.now from {carried_open} x left join {renamed} y on {equality(_ENTRY)})"
     open_rows = conform(named, ROW, entry="coalesce(now, entry)")
     codes = engine.keep(f"(select account, entry, min(was) as was from {open_rows} group by account, entry)")
     # For rows that move nothing, and accounts whose rows read are unknown, the date and the number decide.
     others = f"(select * from {ours} where signed = 0 or coalesce({is_unknown}, false))"
     before = apart(f"(select * from {others} where {_closed_before(engine, carried.closed)})", codes, _ENTRY)
     ahead = among(others, engine.arrow(untyped(carried.ahead, AHEAD), _NAMED_ENTRY), _ENTRY)
-    settled = engine.keep(both(*(f"(select {listed(_PLACE)} from {source})" for source in (gone, before, ahead))))
+    settled = engine.keep(both(*(f"(select {column_list(_PLACE)} from {source})" for source in (gone, before, ahead))))
     new = apart(ours, settled, _PLACE)
-    new = f"(select x.*, y.was as named from {new} x left join {codes} y on {same(_ENTRY)})"
+    new = f"(select x.*, y.was as named from {new} x left join {codes} y on {equality(_ENTRY)})"
     new = conform(new, ROW, was="named")
     # Today's ledger has the present state of an open row; only rows that it lacks come from the carry-forward.
     absent = apart(open_rows, new, _ENTRY)
@@ -318,14 +320,14 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     )
 
 
-def _moving(engine: Engine, rows: Frame, secret: str) -> Frame:
+def _moving(engine: SqlEngine, rows: Frame, secret: str) -> Frame:
     """SQL for the ledger rows that move money, each with a hash of its identifying fields, keyed by `secret`."""
     # A row without a day is dated before every other.
     columns = {"hash": _hash(engine, secret), "day": "coalesce(day, 0)", "nth": "cast(0 as bigint)"}
     return conform(rows, _MOVING, "signed <> 0", **columns, is_new="false")
 
 
-def _hash(engine: Engine, secret: str, moment: str = f'coalesce(nullif("at", {_MIDNIGHT}), {_DAY}, 0)') -> str:
+def _hash(engine: SqlEngine, secret: str, moment: str = f'coalesce(nullif("at", {_MIDNIGHT}), {_DAY}, 0)') -> str:
     """SQL for a row's hash. With the default `moment`, a day and its midnight in Lusaka give the same hash.
 
     Of a DataFrame, `read_ledger` takes a midnight for a day or for a moment, depending on the other rows.
@@ -336,7 +338,7 @@ def _hash(engine: Engine, secret: str, moment: str = f'coalesce(nullif("at", {_M
     return f"substr({digest}, 1, 16)"
 
 
-def _rehashed(engine: Engine, read: Frame, ours: Frame, secret: str) -> Frame:
+def _rehashed(engine: SqlEngine, read: Frame, ours: Frame, secret: str) -> Frame:
     """SQL for the rows read earlier (columns _READ), with the hashes that today's ledger `ours` gives them.
 
     An earlier version of the program hashed a midnight as a moment, and not as its day.
@@ -345,11 +347,11 @@ def _rehashed(engine: Engine, read: Frame, ours: Frame, secret: str) -> Frame:
     midnights = conform(ours, ["account", *hashes], f'signed <> 0 and "at" = {_MIDNIGHT}', **hashes)
     renewed = engine.keep(f"(select distinct * from {midnights})")
     hashes_of = f"(select account, former as hash, hash as now from {renewed})"
-    known = f"(select x.*, y.now from {read} x join {hashes_of} y on {same(_HASHED)})"
+    known = f"(select x.*, y.now from {read} x join {hashes_of} y on {equality(_HASHED)})"
     return engine.keep(both(apart(read, hashes_of, _HASHED), conform(known, _READ, hash="now")))
 
 
-def _numbered(engine: Engine, rows: Frame) -> Frame:
+def _numbered(engine: SqlEngine, rows: Frame) -> Frame:
     """SQL for the rows with `nth`, which counts the rows of an account with equal hashes from 1.
 
     Open rows are counted first, then the others in the order of booking.
@@ -366,7 +368,7 @@ def _numbered(engine: Engine, rows: Frame) -> Frame:
     return engine.keep(both(*parts))
 
 
-def _as_read(engine: Engine, *rows: Frame) -> pa.Table:
+def _as_read(engine: SqlEngine, *rows: Frame) -> pa.Table:
     """The rows as a table with the columns READ, sorted by contents."""
     joined = pa.concat_tables([engine.table(part, _READ) for part in rows])
     order = pc.sort_indices(joined, [(name, "ascending") for name in ("hash", "nth", "account")])
@@ -377,7 +379,7 @@ def _as_read(engine: Engine, *rows: Frame) -> pa.Table:
 
 
 def rows_read(
-    engine: Engine, ledger: LedgerRead, ahead: pd.DataFrame, kept: pd.DataFrame, closing: Mapping[str, int]
+    engine: SqlEngine, ledger: LedgerRead, ahead: pd.DataFrame, kept: pd.DataFrame, closing: Mapping[str, int]
 ) -> pd.DataFrame:
     """The ledger rows that move money and that the next run skips, as a frame with the columns READ.
 
@@ -420,7 +422,7 @@ def rows_named(rows: pd.DataFrame) -> str:
     return ", ".join([*names, *more])
 
 
-def rows_ahead(engine: Engine, ledger: Frame, broken: pa.Table, closing: Mapping[str, int]) -> pd.DataFrame:
+def rows_ahead(engine: SqlEngine, ledger: Frame, broken: pa.Table, closing: Mapping[str, int]) -> pd.DataFrame:
     """The ledger rows dated after the closing date that are part of no break, with the columns AHEAD.
 
     `broken` are the rows that are part of breaks.
@@ -450,20 +452,20 @@ def lines_settled(carried: CarryForward, settled: pa.Table, gone: pa.Table, late
     return typed([lines.sort_by([(name, "ascending") for name in TOLD])], TOLD)
 
 
-def settled_before(engine: Engine, lines: Frame, settled: pd.DataFrame) -> Frame:
+def settled_before(engine: SqlEngine, lines: Frame, settled: pd.DataFrame) -> Frame:
     """SQL for those of `lines` (columns ROW) that `settled` (columns TOLD) lists, since earlier runs settled them.
 
     Of several equal lines in one file, only as many are returned as were settled.
     """
     shape = {"account": "string", "key": "string", "day": DAY, "signed": "int64"}
     known = engine.arrow(untyped(settled, TOLD).rename_columns(list(shape)), shape)
-    known = f"(select {listed(shape)}, count(*) as many from {known} group by {listed(shape)})"
-    nth = f'row_number() over (partition by {listed(shape)}, source order by "no")'
+    known = f"(select {column_list(shape)}, count(*) as many from {known} group by {column_list(shape)})"
+    nth = f'row_number() over (partition by {column_list(shape)}, source order by "no")'
     ranked = conform(lines, {**ROW, "nth": "int64"}, nth=nth)
-    return f"(select x.* from {ranked} x join {known} y on {same(shape)} and x.nth <= y.many)"
+    return f"(select x.* from {ranked} x join {known} y on {equality(shape)} and x.nth <= y.many)"
 
 
-def refuse_settled(engine: Engine, lines: Frame) -> None:
+def refuse_settled(engine: SqlEngine, lines: Frame) -> None:
     """Raises ReconcileRefused, naming the files, if there are `lines`: files repeat these, and they are settled.
 
     A file repeats lines if an earlier run had it too, or if its period overlaps that of an earlier file.
@@ -480,7 +482,7 @@ def refuse_settled(engine: Engine, lines: Frame) -> None:
         raise ReconcileRefused(text, hint=f"{hint}--skip-settled.")
 
 
-def _closed_before(engine: Engine, closed: pd.DataFrame) -> str:
+def _closed_before(engine: SqlEngine, closed: pd.DataFrame) -> str:
     """SQL that is true for ledger rows in accounts of `closed` (columns CLOSED), up to its date and entry number."""
     gone = [
         f'account = {engine.text(name)} and coalesce(day, 0) <= {day_number(day)} and "no" <= {last}'
@@ -489,7 +491,7 @@ def _closed_before(engine: Engine, closed: pd.DataFrame) -> str:
     return " or ".join(["false", *gone])
 
 
-def rows_open(engine: Engine, carried: CarryForward, side: str) -> Frame:
+def rows_open(engine: SqlEngine, carried: CarryForward, side: str) -> Frame:
     """SQL for the carried open rows of one side (columns ROW); `was` is the code that the earlier run gave the row."""
     shape = {"was": "string", **(LEDGER_READ if side == LEDGER else STATEMENT_READ)}
     columns = {name: {**CARRIED, "was": "string"}.get(name, "Int64") for name in shape}

@@ -1,13 +1,13 @@
-"""Runs rules 1 to 5 over the rows of both sides; every row gets exactly one class.
+"""Compares rows by key: every row is unusable, repeated, part of a pair or group that agrees, or open.
 
-If several rows of a group have one key, the engine pairs equal rows and finds groups whose sides have equal sums. The
-remaining rows are open, and this module pairs them.
+The rows of one account with one key or batch are a group. If a group has several rows on a side, the engine pairs equal
+rows, and marks groups whose sides have equal sums. The remaining rows are open, and this module pairs them.
 """
 
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, count
@@ -19,22 +19,22 @@ import pyarrow.compute as pc
 from workbench.analysis import break_codes as codes
 from workbench.analysis.frames import with_column
 from workbench.analysis.reconcile.engines import (
-    Engine,
     Frame,
+    SqlEngine,
     among,
     apart,
     arrow_schema,
     both,
+    column_list,
     conform,
-    listed,
-    same,
+    equality,
 )
 from workbench.analysis.reconcile.inputs import GROUP, LEDGER, OF_SIDE, PREFIX, ROW, SIDES, STATEMENT, dated
 from workbench.analysis.shapes import COMPLETED, Columns
 from workbench.errors import ReconcileRefused
 
 ONE_SIDED: Final = "one_sided"
-"""Intermediate code of a row or group without a partner; matching or rule 6 replaces it."""
+"""Intermediate code of a row or group without a partner, until `breaks` gives it its final code."""
 TOLERATED: Final = "tolerated"
 """Intermediate code of a pair that differs only within the tolerance: it is no break."""
 
@@ -62,20 +62,20 @@ class Allowed(NamedTuple):
     """Limits within which two rows with one key agree; amounts are in minor units.
 
     `days` is SQL for the most days between the dates of a pair, by account; `most_days` is the largest such number.
-    `by_amount` has the accounts whose rows may match by amount: a payment's fee may have a partner of its own there.
+    `by_amount` has the accounts whose rules match rows by amount → True if a rule takes the row of the nearest day.
     """
 
     amount_minor: int
     fee_minor: int
     days: str
     most_days: int
-    by_amount: Collection[str]
+    by_amount: Mapping[str, bool]
 
 
-def check_whole(name: str, value: object, of: str) -> None:
-    """Raises ReconcileRefused if `value`, the argument `name` of the callable `of`, is not an integer from 0 up."""
+def check_whole(name: str, value: object, function: str) -> None:
+    """Raises ReconcileRefused if `value`, the argument `name` of `function`, is not an integer from 0 up."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        text = f"{of} takes a whole number from 0 up as `{name}`, not {value!r}."
+        text = f"{function} takes a whole number from 0 up as `{name}`, not {value!r}."
         raise ReconcileRefused(text, hint="Amounts are in minor units: one ngwee is 1, one kwacha 100.")
 
 
@@ -110,8 +110,8 @@ _NEAREST: Sequence[tuple[tuple[str, ...], bool, bool]] = (
 )
 """Passes that pair the remaining rows of a group: the fields that must agree, and two flags.
 
-With the first flag, a pass pairs only completed rows. With the second, only a completed row that is no duplicate, or
-any row of a group in which no row is paired yet. The pairs may differ in other fields, and are then breaks.
+With the first flag, a pass pairs only completed rows. With the second, it pairs one row of each side: a completed row
+that is no duplicate, or any row of a group without a pair. The pairs may differ in other fields, and are then breaks.
 """
 
 
@@ -128,7 +128,7 @@ NARROW = {side: [name for name in OF_SIDE if name not in names] for side, names 
 """Side → the columns that take part in the join of all rows."""
 _PAIRED: Columns = {**ROW, "pair": "string"}
 _MARK: Columns = {"account": "string", "g": "string", "rows": "int64", "batches": "int64"}
-_OPEN: Columns = {**SPECIAL, "parts": "string"}
+_OPEN_ROW: Columns = {**SPECIAL, "parts": "string"}
 """An open row of a special group.
 
 If a payment and its fee are two lines, they are one row with a fee, and `parts` has both lines as JSON (columns
@@ -138,7 +138,9 @@ COMPARED: Columns = {"account": "string", "g": "string", "pair": "string", "code
     f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in NARROW[side]
 }
 """Two rows that were compared, or a row without a partner, whose other side is null."""
-_MET: Columns = {**COMPARED, **{f"{prefix}parts": "string" for prefix in PREFIX.values()}}
+_FeesOf = dict[tuple[str, str], dict[int, int]]
+"""Group (`account` and `g`) → the places of its payments → the places of their fees: see _fees."""
+_PAIR: Columns = {**COMPARED, **{f"{prefix}parts": "string" for prefix in PREFIX.values()}}
 
 
 LINE = ["account", "source", "no", "g", "signed"]
@@ -149,12 +151,12 @@ BOTH_SIDES: Final = "l_amount is not null and s_amount is not null"
 
 @dataclass(frozen=True)
 class Classified:
-    """The rows after rules 1 to 5.
+    """The result of `classify`.
 
     `agreed` has the pairs that agree, exactly or within the tolerance; `opened` has all pairs with a code, which may
     lack a side. `special` has the rows of the special groups, `members` those open rows of special groups that are in
-    no pair. Pairs in `opened` and rows in `members` have `parts` (see _OPEN). `bad` has the unusable rows, in one frame
-    for each side that has any.
+    no pair. Pairs in `opened` and rows in `members` have `parts` (see _OPEN_ROW). `bad` has the unusable rows, one
+    frame for each side that has any.
     """
 
     agreed: Frame
@@ -171,11 +173,11 @@ class Classified:
         shape = {name: ROW[name] for name in LINE}
         of_pair = {"source": "s_source", "no": "s_no", "g": "s_key", "signed": "s_signed"}
         pairs = conform(self.agreed, shape, BOTH_SIDES, **of_pair)
-        told = f"side = '{STATEMENT}' and (agrees or told_again)"
-        lines = both(pairs, conform(self.special, shape, told, g="coalesce(batch, key)"))
-        return f"(select {listed(LINE)}, count(*) as lines from {lines} group by {listed(LINE)})"
+        is_settled = f"side = '{STATEMENT}' and (agrees or told_again)"
+        lines = both(pairs, conform(self.special, shape, is_settled, g="coalesce(batch, key)"))
+        return f"(select {column_list(LINE)}, count(*) as lines from {lines} group by {column_list(LINE)})"
 
-    def settled_later(self, engine: Engine, ends: Mapping[str, int]) -> pa.Table:
+    def settled_later(self, engine: SqlEngine, ends: Mapping[str, int]) -> pa.Table:
         """The statement lines that agree with the ledger by key, but are dated after their account's closing date.
 
         Columns account, key, day and signed. `ends` is account → closing date, in days since 1970; lines of accounts
@@ -190,7 +192,7 @@ class Classified:
 
 
 def classify(
-    engine: Engine,
+    engine: SqlEngine,
     rows: Mapping[str, Frame],
     bad: Mapping[str, int],
     allowed: Allowed,
@@ -198,69 +200,71 @@ def classify(
     carried: bool,
     overlaps: bool,
 ) -> Classified:
-    """Runs rules 1 to 5 over the rows of both sides; `breaks` applies rule 6 to the open rows.
+    """Compares the rows of both sides by key and batch; `breaks` gives the rows without a partner their codes.
 
-    `bad` has the number of unusable rows of each side. `carried` is true if `rows` include rows of an earlier run. If
-    `overlaps` is false, no line can be in two files, and repeated lines are not looked for.
+    `rows` is side → its rows, `bad` side → the number of unusable ones. `carried` is true if `rows` include rows of an
+    earlier run. If `overlaps` is false, no line can be in two files, and repeated lines are not looked for.
     """
     good = {side: conform(frame, ROW, "not bad") if bad[side] else frame for side, frame in rows.items()}
     marked = engine.keep(_marked(good.values(), carried=carried))
     everything = both(*good.values())
     plain = {side: apart(frame, marked, GROUP) for side, frame in good.items()}
-    great = _compared(plain, allowed, GROUP, pair="''")
+    joined = _compared(plain, allowed, GROUP, pair="''")
     # Most pairs agree: only the others, and special groups, are read with all columns.
-    inside = both(marked, conform(great, _MARK, "code is not null", rows="0", batches="0"))
-    inside = engine.keep(f"(select x.*, y.rows, y.batches from {everything} x join {inside} y on {same(GROUP)})")
+    marks = both(marked, conform(joined, _MARK, "code is not null", rows="0", batches="0"))
+    marks = f"(select x.*, y.rows, y.batches from {everything} x join {marks} y on {equality(GROUP)})"
+    inside = engine.keep(marks)
     single = conform(inside, _PAIRED, "rows = 0", pair="''")
     special = engine.arrow(arrow_schema(SPECIAL).empty_table(), SPECIAL)
-    left, further = arrow_schema(_MET).empty_table(), arrow_schema(_OPEN).empty_table()
+    pairs, unpaired = arrow_schema(_PAIR).empty_table(), arrow_schema(_OPEN_ROW).empty_table()
     # Most ledgers have no special group: the rules for them are the longest.
     if len(engine.table(f"(select rows from {marked} limit 1)", {"rows": "int64"})):
         special = special_of(engine, f"(select * from {inside} where rows > 0)", overlaps=overlaps)
-        special, left, further = _members(engine, special, allowed)
+        special, pairs, unpaired = _members(engine, special, everything, allowed)
         single = both(single, conform(special, _PAIRED, "pair <> ''"))
     near = _within(single, allowed)
     opened = engine.table(f"(select * from {near} where code is not null)", COMPARED)
-    compared = both(conform(great, COMPARED, "code is null"), near)
-    broken = [part.filter(pc.not_equal(part["code"], TOLERATED)).select(GROUP) for part in (opened, left)]
+    compared = both(conform(joined, COMPARED, "code is null"), near)
+    broken = [part.filter(pc.not_equal(part["code"], TOLERATED)).select(GROUP) for part in (opened, pairs)]
     if carried:
         # The groups that hold only open rows of an earlier run disagreed then, and still do.
         waits = f"count(*) = count(case when was is not null and was <> '{codes.MATCHED}' then 1 end)"
         groups = f"(select account, g from {everything} group by account, g having {waits})"
         broken.append(engine.table(groups, {name: ROW[name] for name in GROUP}))
-    names = respelt(pa.concat_tables([*broken, further.select(GROUP)]))
+    names = respelt(pa.concat_tables([*broken, unpaired.select(GROUP)]))
     if len(names):
-        here = engine.keep(engine.arrow(names, dict.fromkeys((*GROUP, "name"), "string")))
-        named = conform(f"(select x.*, y.name from {everything} x join {here} y on {same(GROUP)})", ROW, g="name")
+        renamed = engine.keep(engine.arrow(names, dict.fromkeys((*GROUP, "name"), "string")))
+        named = f"(select x.*, y.name from {everything} x join {renamed} y on {equality(GROUP)})"
+        named = conform(named, ROW, g="name")
         named = f"(select *, count(batch) over (partition by account, g) as batches from {named})"
         again = special_of(engine, named, overlaps=overlaps, respelt=True)
-        again, *others = _members(engine, again, allowed)
-        pairs = _within(conform(again, _PAIRED, "pair <> ''"), allowed)
-        more = engine.table(f"(select * from {pairs} where code is not null)", COMPARED), *others
+        again, *others = _members(engine, again, everything, allowed)
+        more_pairs = _within(conform(again, _PAIRED, "pair <> ''"), allowed)
+        more = engine.table(f"(select * from {more_pairs} where code is not null)", COMPARED), *others
         compared, special = (
-            both(apart(frame, here, GROUP), other) for frame, other in ((compared, pairs), (special, again))
+            both(apart(frame, renamed, GROUP), other) for frame, other in ((compared, more_pairs), (special, again))
         )
-        opened, left, further = (
+        opened, pairs, unpaired = (
             pa.concat_tables([table.join(names, GROUP, join_type="left anti"), other])
-            for table, other in zip((opened, left, further), more, strict=True)
+            for table, other in zip((opened, pairs, unpaired), more, strict=True)
         )
-    opened = pa.concat_tables([opened, left.filter(pc.is_valid(left["code"]))], promote_options="default")
-    left = left.filter(pc.invert(has_parts(left)))
-    pairs = both(compared, engine.arrow(left, COMPARED)) if len(left) else compared
-    agreed = f"(select * from {pairs} where code is null or code = '{TOLERATED}')"
+    opened = pa.concat_tables([opened, pairs.filter(pc.is_valid(pairs["code"]))], promote_options="default")
+    pairs = pairs.filter(pc.invert(has_parts(pairs)))
+    compared = both(compared, engine.arrow(pairs, COMPARED)) if len(pairs) else compared
+    agreed = f"(select * from {compared} where code is null or code = '{TOLERATED}')"
     invalid = {side: conform(frame, ROW, "bad") for side, frame in rows.items() if bad[side]}
     if overlaps and STATEMENT in invalid:
         invalid[STATEMENT], repeated = _once(engine, invalid[STATEMENT])
         special = both(special, repeated)
-    return Classified(agreed, special, opened, further, list(invalid.values()))
+    return Classified(agreed, special, opened, unpaired, list(invalid.values()))
 
 
 def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
     """SQL for the special groups: those with several rows on a side, a batch, or certain rows of an earlier run.
 
     Such a row of an earlier run is settled, a duplicate, or open and not completed; `carried` is true if there are rows
-    of an earlier run. `rows` and `batches` count the group's rows, and its rows with a batch, on each side that makes
-    the group special.
+    of an earlier run. The result has the columns _MARK: its `rows` and `batches` count the group's rows, and its rows
+    with a batch, on the sides that make the group special.
     """
     # Each side by itself: one aggregation over both takes a third longer.
     marks = [
@@ -275,11 +279,14 @@ def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
     return f"(select account, g, {sums} from {both(*marks)} group by account, g)"
 
 
-def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[Frame, pa.Table, pa.Table]:
-    """The rows `special`, and of the open ones pairs with a code (columns _MET) and rows in no pair (columns _OPEN).
+def _members(
+    engine: SqlEngine, special: Frame, everything: Frame, allowed: Allowed
+) -> tuple[Frame, pa.Table, pa.Table]:
+    """Pairs the open rows among `special` (columns SPECIAL); `everything` has all rows of both sides.
 
-    Rows in no pair are duplicates, and all open rows of groups with a batch. In a group with a fee on a line of its
-    own, all rows are paired anew; in `special` those that agree are then marked, and the others are left out.
+    Returns `special`, the pairs with their code (columns _PAIR), and the rows in no pair (columns _OPEN_ROW), which are
+    duplicates and all open rows of groups with a batch. In a group with a fee on a line of its own, all rows are paired
+    anew; of these rows, the returned `special` has only the repeated ones, and those that agree.
     """
     rows = engine.table(f"(select * from {special} where not (told_again or agrees or pair <> ''))", SPECIAL)
     rows = rows.append_column("parts", pa.nulls(len(rows), pa.string()))
@@ -287,28 +294,29 @@ def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[Frame, p
     single = rows.filter(pc.invert(batched))
     groups = {name: ROW[name] for name in GROUP}
     moving = single.filter(pc.equal(single["status"], COMPLETED)).group_by(GROUP).aggregate([])
-    whole = arrow_schema(_OPEN).empty_table()
+    whole = arrow_schema(_OPEN_ROW).empty_table()
     if len(moving):
-        counted = f"(select * from {special} where not told_again)"
-        whole = with_fees(engine.table(among(counted, engine.arrow(moving, groups), GROUP), SPECIAL), allowed.by_amount)
-    again = whole.group_by(GROUP).aggregate([])
-    if len(again):
-        single = pa.concat_tables([single.join(again, GROUP, join_type="left anti").select(list(_OPEN)), whole])
-    pairs, further = nearest(single)
-    pairs = with_codes(engine, pairs, _MET, allowed)
-    if len(again):
-        here, told = engine.keep(engine.arrow(again, groups)), f"(select * from {special} where told_again)"
+        counted = among(f"(select * from {special} where not told_again)", engine.arrow(moving, groups), GROUP)
+        whole = with_fees(engine, engine.table(counted, SPECIAL), everything, allowed.by_amount)
+    split = whole.group_by(GROUP).aggregate([])
+    if len(split):
+        single = pa.concat_tables([single.join(split, GROUP, join_type="left anti").select(list(_OPEN_ROW)), whole])
+    pairs, unpaired = nearest(single)
+    pairs = with_codes(engine, pairs, _PAIR, allowed)
+    if len(split):
+        regrouped, repeated = engine.keep(engine.arrow(split, groups)), f"(select * from {special} where told_again)"
         agreed = engine.arrow(_lines_agreed(pairs), SPECIAL)
-        special = engine.keep(both(apart(special, here, GROUP), among(told, here, GROUP), agreed))
-    return special, pairs, pa.concat_tables([rows.filter(batched), further])
+        special = engine.keep(both(apart(special, regrouped, GROUP), among(repeated, regrouped, GROUP), agreed))
+    return special, pairs, pa.concat_tables([rows.filter(batched), unpaired])
 
 
-def with_fees(rows: pa.Table, by_amount: Collection[str]) -> pa.Table:
-    """The rows (columns _OPEN) of each group in which a payment and its fee are two lines: as one row with a fee.
+def with_fees(engine: SqlEngine, rows: pa.Table, everything: Frame, by_amount: Mapping[str, bool]) -> pa.Table:
+    """The rows (columns _OPEN_ROW) of groups with a payment and its fee on two lines: these become one row with a fee.
 
-    `rows` (columns SPECIAL) are all rows of groups without a batch. The lines count as one where the other side has a
-    fee under this key too, in a column or on a line of its own. Where the other side has no movement they count as one
-    as well, but for the accounts in `by_amount`: there each line may have a partner of its amount.
+    `rows` (columns SPECIAL) are all rows of groups without a batch. The two lines become one row if the other side has
+    a fee under this key too, in a column or on a line of its own. They also do if the other side has no movement under
+    this key. But in the accounts `by_amount` (see Allowed), each line may then match a row of its own amount in
+    `everything`, the rows of both sides: see _without_rows_of_their_own.
     """
     rows = rows.take(_order(rows))
     names = [*GROUP, "side", "key", "day", "currency", "direction", "amount", "fee", "status", "kind", "refers"]
@@ -316,14 +324,18 @@ def with_fees(rows: pa.Table, by_amount: Collection[str]) -> pa.Table:
     for place, row in enumerate(rows.select(names).to_pylist()):
         if row["status"] == COMPLETED:
             groups[row["account"], row["g"]][row["side"]].append({**row, "place": place})
-    fees: dict[int, int] = {}
-    moved: dict[tuple[str, str], int] = {}
+    joined: _FeesOf = defaultdict(dict)
+    lone: _FeesOf = {}
     for group, (ours, theirs) in ((group, sides.values()) for group, sides in groups.items()):
-        found = _fees(ours, theirs), _fees(theirs, ours)
-        for mine, others, there in ((found[0], theirs, found[1]), (found[1], ours, found[0])):
-            if mine and (there or any(row["fee"] for row in others) or not (others or group[0] in by_amount)):
-                moved[group] = moved.get(group, len(ours) + len(theirs)) - len(mine)
-                fees |= mine
+        our_fees, their_fees = _fees(ours, theirs), _fees(theirs, ours)
+        for mine, others, other_fees in ((our_fees, theirs, their_fees), (their_fees, ours, our_fees)):
+            if mine and not others and group[0] in by_amount:
+                lone |= {} if by_amount[group[0]] else {group: mine}
+            elif mine and (not others or other_fees or any(row["fee"] for row in others)):
+                joined[group] |= mine
+    joined |= _without_rows_of_their_own(engine, rows, everything, lone) if lone else {}
+    fees = dict(chain(*(mine.items() for mine in joined.values())))
+    moved = {group: sum(map(len, groups[group].values())) - len(mine) for group, mine in joined.items()}
     lines = iter(rows.select(OF_SIDE).take(pa.array([*chain(*fees.items())], pa.int64())).to_pylist())
     columns = {name: rows[name].to_pylist() for name in ("amount", "fee", "signed")}
     parts: list[str | None] = [None] * len(rows)
@@ -331,12 +343,35 @@ def with_fees(rows: pa.Table, by_amount: Collection[str]) -> pa.Table:
         parts[payment] = json.dumps([next(lines), next(lines)])
         columns["fee"][payment] = columns["amount"][fee]
         columns["signed"][payment] -= columns["amount"][fee]
-    of, gone = [*zip(*(rows[name].to_pylist() for name in GROUP), strict=True)], {*fees.values()}
-    columns |= {"stands": [0] * len(rows), "moved": [moved.get(group, 0) for group in of]}
+    group_of, gone = [*zip(*(rows[name].to_pylist() for name in GROUP), strict=True)], {*fees.values()}
+    columns |= {"stands": [0] * len(rows), "moved": [moved.get(group, 0) for group in group_of]}
     for name in ("fee", "signed", "stands", "moved"):
         rows = with_column(rows, name, pa.array(columns[name], pa.int64()))
     rows = rows.append_column("parts", pa.array(parts, pa.string()))
-    return rows.filter(pa.array([group in moved and place not in gone for place, group in enumerate(of)], pa.bool_()))
+    return rows.filter(
+        pa.array([group in moved and place not in gone for place, group in enumerate(group_of)], pa.bool_())
+    )
+
+
+def _without_rows_of_their_own(engine: SqlEngine, rows: pa.Table, everything: Frame, lone: _FeesOf) -> _FeesOf:
+    """The groups of `lone` whose lines become one row, since no line can match a row of its own amount.
+
+    The lines stay apart if the other side of the account has, on any day, a row of the net amount of one of them. They
+    also do if their sum is the sum of such lines that stay apart: a row of the other side may be that of either.
+    """
+    shape = {name: ROW[name] for name in ("account", "side", "currency", "signed")}
+    of_rows = [*zip(*(rows[name].to_pylist() for name in shape), strict=True)]
+    lines = engine.arrow(rows.take(pa.array([*chain(*chain(*map(dict.items, lone.values())))], pa.int64())), shape)
+    on = f"{equality(('account', 'currency', 'signed'))} and x.side <> y.side"
+    matching = engine.rows(f"(select x.* from {lines} x semi join {everything} y on {on})", shape)
+    own = {tuple(row.values()) for row in matching}
+
+    def sums(group: tuple[str, str]) -> set[tuple[Any, ...]]:
+        return {(*of_rows[payment][:3], of_rows[payment][3] + of_rows[fee][3]) for payment, fee in lone[group].items()}
+
+    stay = {group for group, fees in lone.items() if any(of_rows[place] in own for place in chain(*fees.items()))}
+    of_others = set(chain(*map(sums, stay)))
+    return {group: fees for group, fees in lone.items() if group not in stay and of_others.isdisjoint(sums(group))}
 
 
 Row = dict[str, Any]
@@ -350,36 +385,36 @@ _MOST_LINES: Final = 20
 
 
 def _fees(rows: Sequence[Row], others: Sequence[Row]) -> dict[int, int]:
-    """The place of each payment that lacks a fee → the place of the line which is its fee, on one side of a group.
+    """The place of each payment that lacks a fee → the place of the line that is its fee, among `rows` of one side.
 
-    A fee goes out on the day of its payment, and the other side, whose rows are `others`, has no equal line. A refund,
-    a reversal and a second payment are none: a type says so, a reversal names its payment, or the amount is too large.
+    A fee goes out on the day of its payment, and `others`, the group's rows on the other side, have no equal line. A
+    line is no fee if its type is not `fee` or `other`, if it names a payment that it reverses, or if it is too large.
     """
     if not 1 < len(rows) <= _MOST_LINES:
         return {}
-    told = [row for row in others if row["fee"] or row["kind"] == _FEE]
-    shown = max((row["fee"] or row["amount"] for row in told), default=0)
-    like = {(row["direction"], row["amount"]) for row in told}
+    with_fee = [row for row in others if row["fee"] or row["kind"] == _FEE]
+    fee_there = max((row["fee"] or row["amount"] for row in with_fee), default=0)
+    like = {(row["direction"], row["amount"]) for row in with_fee}
     equal = Counter((row["direction"], row["amount"]) for row in others if not row["fee"])
     # The payment that has a fee on the other side comes first, then one that comes in.
     payments = sorted(
         (row for row in rows if not row["fee"] and row["kind"] != _FEE),
         key=lambda row: ((row["direction"], row["amount"]) not in like, row["direction"] == "out"),
     )
-    found: dict[int, int] = {}
-    for line in sorted(rows, key=lambda line: (line["kind"] != _FEE, abs(line["amount"] - shown))):
-        is_fee, way = line["kind"] == _FEE, (line["direction"], line["amount"])
-        equal[way] -= 1
+    fees: dict[int, int] = {}
+    for line in sorted(rows, key=lambda line: (line["kind"] != _FEE, abs(line["amount"] - fee_there))):
+        is_fee, movement = line["kind"] == _FEE, (line["direction"], line["amount"])
+        equal[movement] -= 1
         may_be = line["kind"] in _MAY_BE_FEE and line["direction"] == "out" and line["amount"]
-        if equal[way] >= 0 or not may_be or line["fee"] or line["refers"] or line["place"] in found:
+        if equal[movement] >= 0 or not may_be or line["fee"] or line["refers"] or line["place"] in fees:
             continue
         for row in payments:
-            most = row["amount"] if is_fee else shown * _MOST_OF_FEE or row["amount"] // _LEAST_PAYMENT
-            fits = line["amount"] <= min(most, row["amount"] - 1) and row["place"] not in {*found, *found.values()}
+            most = row["amount"] if is_fee else fee_there * _MOST_OF_FEE or row["amount"] // _LEAST_PAYMENT
+            fits = line["amount"] <= min(most, row["amount"] - 1) and row["place"] not in {*fees, *fees.values()}
             if fits and all(row[name] == line[name] for name in ("key", "day", "currency")):
-                found[row["place"]] = line["place"]
+                fees[row["place"]] = line["place"]
                 break
-    return found
+    return fees
 
 
 def has_parts(pairs: pa.Table) -> pa.ChunkedArray:
@@ -388,7 +423,10 @@ def has_parts(pairs: pa.Table) -> pa.ChunkedArray:
 
 
 def parts_of(row: Mapping[str, Any], prefix: str = "") -> list[dict[str, Any]]:
-    """The lines (columns OF_SIDE) that a row or a pair's side is made of; empty if there is no such row."""
+    """The lines (columns OF_SIDE) of a row, or of one side of a pair; empty if the pair lacks that side.
+
+    `prefix` is that of the side's columns in a pair, `l_` or `s_`, and empty for a row.
+    """
     if row[f"{prefix}parts"] is not None:
         lines: list[dict[str, Any]] = json.loads(row[f"{prefix}parts"])
         return lines
@@ -396,20 +434,20 @@ def parts_of(row: Mapping[str, Any], prefix: str = "") -> list[dict[str, Any]]:
 
 
 def _lines_agreed(pairs: pa.Table) -> pa.Table:
-    """The lines (columns SPECIAL) of pairs (columns _MET) that agree and have a fee on a line of its own."""
+    """The lines (columns SPECIAL) of pairs (columns _PAIR) that agree and have a fee on a line of its own."""
     is_agreed = pc.fill_null(pc.equal(pairs["code"], TOLERATED), fill_value=True)
-    made = []
+    lines = []
     for pair in pairs.filter(pc.and_(is_agreed, has_parts(pairs))).to_pylist():
         ours, theirs = (parts_of(pair, prefix) for prefix in PREFIX.values())
         of_pair = {"account": pair["account"], "g": pair["g"], "pair": "", "agrees": True, "told_again": False}
         of_pair |= {"l_n": len(ours), "n": len(ours + theirs)}
-        made += [{**line, **of_pair, "side": LEDGER} for line in ours]
-        made += [{**line, **of_pair, "side": STATEMENT} for line in theirs]
-    return pa.Table.from_pylist(made, arrow_schema(SPECIAL))
+        lines += [{**line, **of_pair, "side": LEDGER} for line in ours]
+        lines += [{**line, **of_pair, "side": STATEMENT} for line in theirs]
+    return pa.Table.from_pylist(lines, arrow_schema(SPECIAL))
 
 
 def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **more: str) -> Frame:
-    """SQL for rules 4 and 5: pairs (columns COMPARED) of rows that agree in the columns `on`, and lone rows.
+    """SQL for pairs (columns COMPARED, with their code) of rows that agree in the columns `on`, and for lone rows.
 
     A row without a partner has null in the columns of the missing side. `more` has the SQL of further columns.
     """
@@ -426,7 +464,7 @@ def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **
 
 
 def _within(rows: Frame, allowed: Allowed) -> Frame:
-    """SQL for rules 4 and 5 over the rows of special groups; the rows of a pair have one `pair`."""
+    """SQL for the pairs (columns COMPARED) of the `rows` of special groups; the two rows of a pair have one `pair`."""
     sides = {side: f"(select * from {rows} where side = '{side}')" for side in SIDES}
     return _compared(sides, allowed, (*GROUP, "pair"))
 
@@ -449,19 +487,19 @@ def code_of(allowed: Allowed) -> str:
     if allowed.amount_minor or allowed.fee_minor:
         fields[TOLERATED] = "l_signed <> s_signed"
     tried = " ".join(f"when {differs} then '{name}'" for name, differs in fields.items())
-    alone = f"case when coalesce(l_status, s_status) = '{COMPLETED}' then '{ONE_SIDED}' end"
-    return f"case when not ({BOTH_SIDES}) then {alone} {tried} end"
+    one_sided = f"case when coalesce(l_status, s_status) = '{COMPLETED}' then '{ONE_SIDED}' end"
+    return f"case when not ({BOTH_SIDES}) then {one_sided} {tried} end"
 
 
-def with_codes(engine: Engine, pairs: pa.Table, shape: Columns, allowed: Allowed) -> pa.Table:
+def with_codes(engine: SqlEngine, pairs: pa.Table, shape: Columns, allowed: Allowed) -> pa.Table:
     """The pairs with the columns `shape`; the engine works out the column `code`."""
     if not len(pairs):
         return arrow_schema(shape).empty_table()
-    given = {name: kind for name, kind in shape.items() if name != "code"}
-    return engine.table(conform(engine.arrow(pairs, given), shape, code=code_of(allowed)), shape)
+    stored = {name: kind for name, kind in shape.items() if name != "code"}
+    return engine.table(conform(engine.arrow(pairs, stored), shape, code=code_of(allowed)), shape)
 
 
-def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = False) -> Frame:
+def special_of(engine: SqlEngine, rows: Frame, *, overlaps: bool, respelt: bool = False) -> Frame:
     """SQL for the rows of special groups (see _marked) with the columns SPECIAL.
 
     `rows` has the columns of ROW, and `batches`: how many rows of the group have a batch. With `overlaps`, lines that
@@ -469,33 +507,33 @@ def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = F
     spellings of a key, and rows with the same spelling are paired first.
     """
     shape = {name: SPECIAL[name] for name in (*ROW, "batches", "ends", "fresh", "pair", "told_again")}
-    found = conform(
+    frame = conform(
         rows, shape, source="coalesce(source, '')", ends="right(phone, 3)", pair="''", told_again="false",
         # An open ledger row after the closing date may be read again, beside a duplicate that was carried.
         fresh=f"case when {_IS_NEW} and side = '{STATEMENT}' then 1 else 0 end",
     )  # fmt: skip
-    found = _told_again(found, shape) if overlaps else found
+    frame = _told_again(frame, shape) if overlaps else frame
     adds = f"not told_again and (status = '{COMPLETED}' or batches > 0)"
     counted = {"adds": adds} | {f"{prefix}left": f"{adds} and side = '{side}'" for side, prefix in PREFIX.items()}
     shape |= dict.fromkeys(counted, "int64")
-    found = conform(found, shape, **{name: f"case when {term} then 1 else 0 end" for name, term in counted.items()})
+    frame = conform(frame, shape, **{name: f"case when {term} then 1 else 0 end" for name, term in counted.items()})
     for by in (("key", *_ALIKE), _ALIKE) if respelt else (_ALIKE,):
-        found = _paired(found, shape, by)
+        frame = _paired(frame, shape, by)
     sums = {
         "n": "sum(l_left + s_left)", "l_n": "sum(l_left)", "l_sum": "sum(l_left * signed)",
         "s_sum": "sum(s_left * signed)", "moved": "sum(adds)", "stands": "sum(adds - l_left - s_left)",
     }  # fmt: skip
     over = {"stands": f"{_OF_GROUP}, side, direction, key"}
-    made = {name: f"cast({term} over ({over.get(name, _OF_GROUP)}) as bigint)" for name, term in sums.items()}
+    windows = {name: f"cast({term} over ({over.get(name, _OF_GROUP)}) as bigint)" for name, term in sums.items()}
     currency = "case when l_left + s_left > 0 then currency end"
-    made |= {name: f"{name}({currency}) over ({_OF_GROUP})" for name in ("min", "max")}
-    summed = conform(found, {**shape, **dict.fromkeys(made, "int64")}, **made)
+    windows |= {name: f"{name}({currency}) over ({_OF_GROUP})" for name in ("min", "max")}
+    summed = conform(frame, {**shape, **dict.fromkeys(windows, "int64")}, **windows)
     several = "(n > 1 and not (l_n = 1 and n - l_n = 1) or batches > 0)"
     agrees = f'l_left + s_left > 0 and {several} and l_sum = s_sum and "min" = "max"'
     return engine.keep(conform(summed, SPECIAL, agrees=agrees))
 
 
-def _once(engine: Engine, invalid: Frame) -> tuple[Frame, Frame]:
+def _once(engine: SqlEngine, invalid: Frame) -> tuple[Frame, Frame]:
     """The unusable statement rows that count (columns ROW), and the repeated lines among them (columns SPECIAL).
 
     As for other lines, see _told_again, but all contents must agree. A row with neither key nor date always counts.
@@ -505,7 +543,7 @@ def _once(engine: Engine, invalid: Frame) -> tuple[Frame, Frame]:
     unmarked = conform(
         invalid, SPECIAL, pair="''", told_again="false", agrees="false", ends="right(phone, 3)", **numbers
     )
-    marked = engine.keep(_told_again(unmarked, SPECIAL, f", {listed(_CONTENTS)}"))
+    marked = engine.keep(_told_again(unmarked, SPECIAL, f", {column_list(_CONTENTS)}"))
     repeated = "told_again and coalesce(key, cast(day as string)) is not null"
     return conform(marked, ROW, f"not ({repeated})"), conform(marked, SPECIAL, repeated)
 
@@ -529,7 +567,7 @@ def _told_again(rows: Frame, shape: Columns, contents: str = "") -> Frame:
 
 def _paired(rows: Frame, shape: Columns, by: tuple[str, ...]) -> Frame:
     """SQL that gives one `pair` to the n-th row of each side, among unpaired completed rows with equal columns `by`."""
-    within = f"{_OF_GROUP}, {listed(by)}"
+    within = f"{_OF_GROUP}, {column_list(by)}"
     sums = [f"cast(sum({name}) over ({within}) as bigint)" for name in ("l_left", "s_left")]
     # The ledger's rows come first, so that one order does for both sides.
     order = f"order by side, {_IN_ORDER} rows unbounded preceding"
@@ -539,8 +577,8 @@ def _paired(rows: Frame, shape: Columns, by: tuple[str, ...]) -> Frame:
     nth = "(nth - s_left * ours)"
     is_met = f"l_left + s_left > 0 and batches = 0 and {nth} <= least(ours, theirs)"
     name = " || ' ' || ".join(f"cast({column} as string)" for column in (*by, nth))
-    made = {"pair": f"case when {is_met} then {name} else pair end"}
-    return conform(counted, shape, **made, **{
+    paired = {"pair": f"case when {is_met} then {name} else pair end"}
+    return conform(counted, shape, **paired, **{
         column: f"case when {is_met} then 0 else {column} end" for column in ("l_left", "s_left")
     })  # fmt: skip
 
@@ -564,7 +602,7 @@ def respelt(groups: pa.Table) -> pa.Table:
     `groups` has only groups that disagree: in all others, both sides spell the key in the same way.
     """
     once = groups.select(GROUP).group_by(GROUP).aggregate([])
-    named = once.append_column("name", pa.array([bare(key) for key in once["g"].to_pylist()], pa.string()))
+    named = once.append_column("name", pa.array([bare_key(key) for key in once["g"].to_pylist()], pa.string()))
     several = named.group_by(["account", "name"]).aggregate([("g", "count")])
     several = several.filter(pc.greater(several["g_count"], 1)).select(["account", "name"])
     return named.join(several, ["account", "name"], join_type="left semi")
@@ -574,7 +612,7 @@ _UNSEEN = "[\\s\u00a0\u1680\u2000-\u200d\u2028\u2029\u202f\u205f\u2060\u3000\ufe
 """A pattern for white space that matches the same characters in every engine."""
 
 
-def bare(key: str) -> str:
+def bare_key(key: str) -> str:
     """A key in lower case, without white space and leading zeros: keys that differ only in these are one key.
 
     A key that consists of zeros keeps one zero.
@@ -583,52 +621,52 @@ def bare(key: str) -> str:
     return written.lstrip("0") or written[:1]
 
 
-def bare_in_sql(engine: Engine, key: str) -> str:
-    """SQL that applies `bare` to the SQL expression `key`."""
+def bare_key_in_sql(engine: SqlEngine, key: str) -> str:
+    """SQL that applies `bare_key` to the SQL expression `key`."""
     written = f"lower({engine.WITHOUT.format(key, engine.text(_UNSEEN))})"
     nonzero = engine.WITHOUT.format(written, engine.text("^0+"))
     return f"coalesce(nullif({nonzero}, ''), left({written}, 1))"
 
 
-def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Pairs the open rows of groups without a batch (columns _OPEN); returns the pairs, and the duplicates.
+def nearest(opened: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Pairs the open rows of groups without a batch (columns _OPEN_ROW); returns the pairs, and the duplicates.
 
     A pair has the columns of the ledger row as `l_…` and of the statement row as `s_…`; one of the rows may be missing.
     A duplicate has no partner, while another row of its side has the same key and direction. A row in the other
     direction (a refund or a charge), or with another spelling of the key, is no duplicate.
     """
-    ordered = left.take(_order(left))
+    ordered = opened.take(_order(opened))
     rows = ordered.select([*GROUP, "side", "key", *_ALIKE, "status", "was", "stands", "moved"]).to_pylist()
     moves = [row["status"] == COMPLETED for row in rows]
     groups = [tuple(row[name] for name in GROUP) for row in rows]
-    free, met = sorted(range(len(rows)), key=lambda place: not moves[place]), []
+    free, pairs = sorted(range(len(rows)), key=lambda place: not moves[place]), []
     # Rows that did not move are paired first to first only in groups without an equal pair.
     moved = Counter(group for group, is_moving in zip(groups, moves, strict=True) if is_moving)
-    alone = {group for group, row in zip(groups, rows, strict=True) if row["moved"] == moved[group]}
+    unpaired_groups = {group for group, row in zip(groups, rows, strict=True) if row["moved"] == moved[group]}
     stands = Counter[tuple[object, ...]]()
     for by, only_moved, only_firsts in _NEAREST:
         alike: defaultdict[tuple[object, ...], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
         for place in free:
-            is_first = groups[place] in alone or (moves[place] and not _is_duplicate(rows[place], stands))
+            is_first = groups[place] in unpaired_groups or (moves[place] and not _is_duplicate(rows[place], stands))
             if (moves[place] or not only_moved) and (is_first or not only_firsts):
-                of = (*groups[place], *(rows[place][name] for name in by))
-                alike[of][rows[place]["side"] == STATEMENT].append(place)
+                fields = (*groups[place], *(rows[place][name] for name in by))
+                alike[fields][rows[place]["side"] == STATEMENT].append(place)
         last = 1 if only_firsts else None
-        found = [both for sides in alike.values() for both in zip(*(places[:last] for places in sides), strict=False)]
-        met += found
-        taken = set(chain(*found))
-        free = [place for place in free if place not in taken]
-        alone -= {groups[place] for place in taken}
-        stands.update(_duplicate_key(rows[place]) for place in taken)
-    further, single = [], []
+        new = [pair for sides in alike.values() for pair in zip(*(places[:last] for places in sides), strict=False)]
+        pairs += new
+        paired = set(chain(*new))
+        free = [place for place in free if place not in paired]
+        unpaired_groups -= {groups[place] for place in paired}
+        stands.update(_duplicate_key(rows[place]) for place in paired)
+    duplicates, single = [], []
     for place in sorted(free):
         row = rows[place]
         if moves[place] and _is_duplicate(row, stands):
-            further.append(place)
+            duplicates.append(place)
         else:
             single.append((None, place) if row["side"] == STATEMENT else (place, None))
         stands[_duplicate_key(row)] += 1
-    return _side_by_side(ordered, [*met, *single]), ordered.take(pa.array(further, pa.int64()))
+    return _side_by_side(ordered, [*pairs, *single]), ordered.take(pa.array(duplicates, pa.int64()))
 
 
 def _is_duplicate(row: dict[str, object], stands: Counter[tuple[object, ...]]) -> bool:
@@ -643,16 +681,16 @@ def _duplicate_key(row: dict[str, object]) -> tuple[object, ...]:
     return tuple(row[name] for name in (*GROUP, "side", "key", "direction", "status"))
 
 
-def _side_by_side(rows: pa.Table, met: Sequence[tuple[int | None, ...]]) -> pa.Table:
+def _side_by_side(rows: pa.Table, pairs: Sequence[tuple[int | None, ...]]) -> pa.Table:
     """A table with one pair in each row; `pair` numbers the pairs of a group from 1.
 
-    `met` has, for each pair, the indices in `rows` of its ledger row and its statement row; None for a missing row.
+    `pairs` has, for each pair, the indices in `rows` of its ledger row and its statement row; None for a missing row.
     """
-    made: dict[str, pa.ChunkedArray] = {}
+    columns: dict[str, pa.ChunkedArray] = {}
     for place, prefix in enumerate(("l_", "s_")):
-        mine = rows.take(pa.array([both[place] for both in met], pa.int64()))
-        made |= {f"{prefix}{name}": mine[name] for name in rows.column_names}
-    made |= {name: pc.coalesce(made[f"l_{name}"], made[f"s_{name}"]) for name in GROUP}
+        mine = rows.take(pa.array([pair[place] for pair in pairs], pa.int64()))
+        columns |= {f"{prefix}{name}": mine[name] for name in rows.column_names}
+    columns |= {name: pc.coalesce(columns[f"l_{name}"], columns[f"s_{name}"]) for name in GROUP}
     numbers: dict[tuple[object, ...], Iterator[int]] = defaultdict(partial(count, 1))
-    groups = zip(*(made[name].to_pylist() for name in GROUP), strict=True)
-    return pa.table({**made, "pair": pa.array([str(next(numbers[group])) for group in groups], pa.string())})
+    groups = zip(*(columns[name].to_pylist() for name in GROUP), strict=True)
+    return pa.table({**columns, "pair": pa.array([str(next(numbers[group])) for group in groups], pa.string())})

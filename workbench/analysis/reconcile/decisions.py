@@ -21,7 +21,7 @@ import pyarrow as pa
 from workbench.analysis import files
 from workbench.analysis.break_codes import TIMING, VERDICTS, partners_of
 from workbench.analysis.frames import frame, python_rows
-from workbench.analysis.reconcile.classify import bare
+from workbench.analysis.reconcile.classify import bare_key
 from workbench.analysis.reconcile.inputs import LEDGER
 from workbench.analysis.report.captions import counted, heading, key_text
 from workbench.analysis.report.totals import listed
@@ -331,7 +331,7 @@ def applied(
     about = dict(zip(places, named, strict=True))
     of_accounts = {row["account"] for row in rows if len(places) < len(wanted)} - {None}
     still_open = python_rows(breaks[breaks["account"].isin(of_accounts)], "account", "key")
-    open_keys = {(account, bare(key or "")) for account, key in still_open}
+    open_keys = {(account, bare_key(key or "")) for account, key in still_open}
     decisions, texts = [], {}
     for row in rows:
         ids = ids_of(row)
@@ -387,7 +387,7 @@ def _state(row: Row, intact: Sequence[bool], open_keys: set[tuple[str | None, st
         return ELSEWHERE
     # Only the account and the key say which row the decision was about; a spreadsheet may have spelt the key anew.
     names_row = row["account"] and not CUT_BY_SPREADSHEET.fullmatch(row["key"] or "")
-    is_gone = not any(intact) and (row["account"], bare(row["key"] or "")) not in open_keys
+    is_gone = not any(intact) and (row["account"], bare_key(row["key"] or "")) not in open_keys
     return SETTLED if names_row and is_gone else STALE
 
 
@@ -433,7 +433,7 @@ def closed_breaks(decided: pd.DataFrame, matched: pa.Table, decisions: pd.DataFr
     named = ("account", "key", "code", "break", "verdict", "who", "when", "why")
     # A key may have several breaks, told apart by their codes; a decision that a person wrote may name no code.
     about = {
-        (account, bare(key or ""), code): dict(zip(("id", *named[4:]), row, strict=True))
+        (account, bare_key(key or ""), code): dict(zip(("id", *named[4:]), row, strict=True))
         for account, key, code, *row in python_rows(decisions[decisions["state"] == SETTLED], *named)
         if row[1] != WITHDRAWN
     }
@@ -451,7 +451,9 @@ def closed_breaks(decided: pd.DataFrame, matched: pa.Table, decisions: pd.DataFr
         earlier = broken.setdefault(tuple(begun.values()), begins)
         earlier["variance_minor"] += row["moved"] if row["side"] == LEDGER else -row["moved"]
     for closed in broken.values():
-        of_code = (about.get((closed["account"], bare(closed["key"] or ""), code)) for code in (closed["code"], None))
+        of_code = (
+            about.get((closed["account"], bare_key(closed["key"] or ""), code)) for code in (closed["code"], None)
+        )
         closed_rows.append(closed | next(filter(None, of_code), {}))
     rows = [dict.fromkeys(CLOSED_BREAK) | row for row in closed_rows]
     return frame(rows, CLOSED_BREAK).sort_values(["account", "key", "code"], ignore_index=True)

@@ -38,14 +38,14 @@ def arrow_schema(shape: Columns) -> pa.Schema:
     return pa.schema([(name, ARROW[kind]) for name, kind in shape.items()])
 
 
-def listed(names: Iterable[str]) -> str:
+def column_list(names: Iterable[str]) -> str:
     """SQL for columns, separated by commas."""
     return ", ".join(f'"{name}"' for name in names)
 
 
-def conform(frame: Frame, shape: Iterable[str], where: str = "", **made: str) -> Frame:
-    """SQL for the columns `shape` of the rows that meet `where`; `made` is column → SQL for its values."""
-    columns = ", ".join(f'{made[name]} as "{name}"' if name in made else f'"{name}"' for name in shape)
+def conform(frame: Frame, shape: Iterable[str], where: str = "", **computed: str) -> Frame:
+    """SQL for the columns `shape` of the rows that meet `where`; `computed` is column → SQL for its values."""
+    columns = ", ".join(f'{computed[name]} as "{name}"' if name in computed else f'"{name}"' for name in shape)
     return f"(select {columns} from {frame}{f' where {where}' if where else ''})"
 
 
@@ -54,36 +54,37 @@ def both(*frames: Frame) -> Frame:
     return f"({' union all '.join(f'select * from {frame}' for frame in frames)})"
 
 
-def same(names: Iterable[str]) -> str:
+def equality(names: Iterable[str]) -> str:
     """SQL for the condition that the rows `x` and `y` agree in these columns."""
     return " and ".join(f'x."{name}" = y."{name}"' for name in names)
 
 
 def among(rows: Frame, others: Frame, names: Iterable[str]) -> Frame:
     """SQL for the rows that agree with a row of `others` in these columns."""
-    return f"(select x.* from {rows} x semi join {others} y on {same(names)})"
+    return f"(select x.* from {rows} x semi join {others} y on {equality(names)})"
 
 
 def apart(rows: Frame, others: Frame, names: Iterable[str]) -> Frame:
     """SQL for the rows that agree with no row of `others` in these columns."""
-    return f"(select x.* from {rows} x anti join {others} y on {same(names)})"
+    return f"(select x.* from {rows} x anti join {others} y on {equality(names)})"
 
 
-def shaped(shape: Columns, length: int, /, **given: object) -> pa.Table:
-    """An Arrow table with the columns `shape`; `given` has a column, or one value for all rows; the rest is null."""
+def shaped(shape: Columns, length: int, /, **values: object) -> pa.Table:
+    """An Arrow table with the columns `shape`; `values` has a column, or one value for all rows; the rest is null."""
     columns = [
         value.cast(field.type)
-        if isinstance(value := given.get(field.name), pa.Array | pa.ChunkedArray)
+        if isinstance(value := values.get(field.name), pa.Array | pa.ChunkedArray)
         else pa.repeat(pa.scalar(value, field.type), length)
         for field in arrow_schema(shape)
     ]
     return pa.Table.from_arrays(columns, schema=arrow_schema(shape))
 
 
-def mapped(column: pa.ChunkedArray, made: Callable[[Any], Any], kind: pa.DataType | None = None) -> pa.Array:
-    """The column with `made` applied, once for each distinct value; the results are text, or of the type `kind`."""
+def mapped(column: pa.ChunkedArray, convert: Callable[[Any], Any], kind: pa.DataType | None = None) -> pa.Array:
+    """The column with `convert` called once for each distinct value; its results are text, or of the type `kind`."""
     values = column.combine_chunks().dictionary_encode()
-    return pa.array([made(value) for value in values.dictionary.to_pylist()], kind or pa.string()).take(values.indices)
+    converted = pa.array([convert(value) for value in values.dictionary.to_pylist()], kind or pa.string())
+    return converted.take(values.indices)
 
 
 def texts_of(rows: pa.Table, names: Iterable[str]) -> pa.ChunkedArray:
@@ -113,7 +114,7 @@ def _database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001  no pr
     )
 
 
-class Engine:
+class SqlEngine:
     """DuckDB: loads tables into a connection of its own, runs SQL, and returns the rows.
 
     `_Spark` overrides what differs.
@@ -154,9 +155,9 @@ class Engine:
         self._loaded_bytes += table.nbytes
         return self._registered(table.select(list(shape)), shape)
 
-    def _registered(self, given: pa.Table | pa.RecordBatchReader, shape: Columns) -> Frame:
+    def _registered(self, source: pa.Table | pa.RecordBatchReader, shape: Columns) -> Frame:
         name = f"rows_{next(_NUMBERS)}"
-        self._connection.register(name, given)
+        self._connection.register(name, source)
         return self._read(name, shape)
 
     def of_accounts(self, frame: Frame, accounts: Sequence[str]) -> Frame:
@@ -164,7 +165,7 @@ class Engine:
 
         From then on the engine stores account names as an enum, which compares as fast as numbers.
         """
-        if self._account == Engine._account:
+        if self._account == SqlEngine._account:
             kind, names = f"accounts_{next(_NUMBERS)}", ", ".join(map(self.text, accounts))
             self._connection.execute(f"create temp type {kind} as enum ({names})")
             # A name outside the enum becomes null, so rows of other accounts are dropped.
@@ -189,18 +190,18 @@ class Engine:
 
     def table(self, frame: Frame, shape: Columns) -> pa.Table:
         """The rows of a frame as an Arrow table of this shape."""
-        return self._collect(f"select {listed(shape)} from {frame}").cast(arrow_schema(shape))
+        return self._collect(f"select {column_list(shape)} from {frame}").cast(arrow_schema(shape))
 
     def rows(self, frame: Frame, shape: Columns) -> list[dict[str, Any]]:
         """The rows of a frame as dictionaries with the columns `shape`."""
-        found: list[dict[str, Any]] = self.table(frame, shape).to_pylist()
-        return found
+        rows: list[dict[str, Any]] = self.table(frame, shape).to_pylist()
+        return rows
 
     def _collect(self, query: str) -> pa.Table:
         return self._connection.sql(query).to_arrow_table()
 
-    def _read(self, given: str, shape: Columns) -> Frame:
-        """SQL for the columns `shape` of `given` (a table's name, or SQL), with the types that the rules need.
+    def _read(self, source: str, shape: Columns) -> Frame:
+        """SQL for the columns `shape` of `source` (a table's name, or SQL), with the types that the rules need.
 
         Moments become milliseconds, and dates days, since 1970.
         """
@@ -211,15 +212,15 @@ class Engine:
             ARROW[MOMENT]: self._MILLISECONDS,
             ARROW[DAY]: self._DAYS,
         }
-        made = {name: kinds[ARROW[kind]].format(name) for name, kind in shape.items()}
-        return conform(given, shape, **made | {"account": self._account})
+        columns = {name: kinds[ARROW[kind]].format(name) for name, kind in shape.items()}
+        return conform(source, shape, **columns | {"account": self._account})
 
     def close(self) -> None:
         """Release the stored rows."""
         self._connection.close()
 
 
-class _Spark(Engine):
+class _Spark(SqlEngine):
     """Spark: loads tables as temporary views in the session of the given DataFrames; its executors run the SQL."""
 
     name = SPARK
@@ -288,4 +289,4 @@ def _drop(session: Native, views: Sequence[str]) -> None:
         session.catalog.dropTempView(name)
 
 
-ENGINES: Mapping[str, Callable[..., Engine]] = {DUCKDB: Engine, SPARK: _Spark}
+ENGINES: Mapping[str, Callable[..., SqlEngine]] = {DUCKDB: SqlEngine, SPARK: _Spark}

@@ -19,7 +19,7 @@ from workbench.analysis.break_codes import DAYS, MOST_MINOR
 from workbench.analysis.files import CSV
 from workbench.analysis.frames import ARROW as ARROW_TYPES
 from workbench.analysis.frames import schema_of
-from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, NULL, SPARK, Engine, Frame, Native, both, conform
+from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, NULL, SPARK, Frame, Native, SqlEngine, both, conform
 from workbench.analysis.shapes import (
     COMPLETED,
     DAY,
@@ -140,7 +140,7 @@ class InputTable:
     head: str | None = None
     """The hash of the last entry of the chain, for a ledger of a sandbox; else None."""
 
-    def load(self, engine: Engine, shape: Columns) -> Frame:
+    def load(self, engine: SqlEngine, shape: Columns) -> Frame:
         """Loads the columns `shape` as a frame of the engine; a missing OPTIONAL column is null.
 
         Raises ReconcileRefused: a column is missing or of another type, or the table cannot be read.
@@ -394,22 +394,22 @@ class Inputs:
     statements: tuple[InputTable, ...]
     reported: Mapping[str, Statement]
 
-    def statement_rows(self, engine: Engine) -> Frame:
+    def statement_rows(self, engine: SqlEngine) -> Frame:
         """SQL for the rows of all statements, with the columns ROW."""
         loaded = both(*(source.load(engine, STATEMENT_READ) for source in self.statements))
         return side_rows(conform(loaded, STATEMENT_READ, **self.where(engine)), STATEMENT)
 
-    def ledger_rows(self, engine: Engine) -> Frame:
+    def ledger_rows(self, engine: SqlEngine) -> Frame:
         """SQL for the rows of the ledger, with the columns ROW."""
         return side_rows(self.ledger.load(engine, LEDGER_READ), LEDGER)
 
-    def where(self, engine: Engine) -> dict[str, str]:
+    def where(self, engine: SqlEngine) -> dict[str, str]:
         """Column → SQL for a statement row's account, statement and line, with a default where a row has null."""
         names = {file.account for file in self.reported.values()}
         account = f"coalesce(account, {engine.text(names.pop())})" if len(names) == 1 else "account"
         return {"account": account, "statement": "coalesce(statement, 'statement')", "line": "coalesce(line, 0)"}
 
-    def engine(self, named: str | None) -> Engine:
+    def engine(self, named: str | None) -> SqlEngine:
         """The engine `duckdb` or `spark`; for None, Spark if an input is a Spark table, else DuckDB.
 
         Raises ReconcileRefused: there is no such engine, or it is not installed.
@@ -449,7 +449,7 @@ def read_inputs(ledger: Native, statement: Native, phone_key: str | Path | bytes
     return Inputs(books, tuple(sources), {file.name: file for file in reported})
 
 
-def dated(engine: Engine, ends: Mapping[str, int], compared: str = "<=") -> str:
+def dated(engine: SqlEngine, ends: Mapping[str, int], compared: str = "<=") -> str:
     """SQL that is true for rows dated up to their account's last day in `ends`; after that day if `compared` is `>`."""
     days = (f"account = {engine.text(name)} and day {compared} {day}" for name, day in ends.items())
     return " or ".join(["false", *days])

@@ -1,6 +1,6 @@
 """Matches rows without a common key by the rules of their account, or proposes pairs by the customer's number.
 
-All functions take the rows that have no partner by key, as Arrow tables, so the result is the same on each engine.
+The rows that have no partner by key come as Arrow tables, so the result is the same on each engine.
 """
 
 import re
@@ -94,9 +94,9 @@ def match_without_keys(
     single &= ~is_taken & ~is_misdated
     ours, theirs, unsure = _partners(waiting, np.flatnonzero(single))
     proposed, unclear = _only_candidates(PARTNERS_BY, ours, theirs)
-    done = {place for both in proposed for place in both}
-    left = {at: like for at, like in (candidates | unclear).items() if not is_taken[at] and at not in done}
-    named = _named(waiting, left, is_taken)
+    done = {place for pair in proposed for place in pair}
+    uncertain = {at: like for at, like in (candidates | unclear).items() if not is_taken[at] and at not in done}
+    named = _named(waiting, uncertain, is_taken)
     texts = pa.array([named.get(place) for place in range(len(waiting))], pa.string())
     return Partners(matched, proposed, texts, unsure)
 
@@ -111,14 +111,14 @@ def _only_candidates(rule: str, ours: _Fits, theirs: _Fits) -> tuple[Pairs, dict
     `rule` is the rule's name. `ours` has the ledger rows with their candidates, `theirs` the statement rows.
     """
     pairs = [(mine, other) for mine, (other, *more) in ours.items() if not more and theirs[other] == [mine]]
-    done, unclear = {place for both in pairs for place in both}, {}
+    done, unclear = {place for pair in pairs for place in pair}, {}
     for mine, others in ((ours, theirs), (theirs, ours)):
-        for place, found in mine.items():
+        for place, fitting in mine.items():
             if place not in done:
-                own = sorted({place, *(spot for other in found for spot in others[other])})
-                like = [own, found] if mine is ours else [found, own]
+                own = sorted({place, *(spot for other in fitting for spot in others[other])})
+                like = [own, fitting] if mine is ours else [fitting, own]
                 unclear[place] = Candidates(
-                    rule, [np.array(places, np.int64) for places in like], np.array(found, np.int64)
+                    rule, [np.array(places, np.int64) for places in like], np.array(fitting, np.int64)
                 )
     return pairs, unclear
 
@@ -137,7 +137,7 @@ def _named(waiting: pa.Table, candidates: Mapping[int, Candidates], is_taken: ND
         for place, key, day, *where in zip(places, *(column.to_pylist() for column in rows.columns), strict=True):
             called = key if has_key(key) else " line ".join(map(str, where))
             names[place] = f"{called} of {day_of(day)}"
-    told = {}
+    texts = {}
     for at, sides in free.items():
         like, parts = likes[at], []
         for side_name, some in zip(SIDES, sides, strict=True):
@@ -147,8 +147,8 @@ def _named(waiting: pa.Table, candidates: Mapping[int, Candidates], is_taken: ND
             parts.append(f"{', '.join(names[row] for row in some[:_NAMED].tolist())}{more} of the {side_name}")
         if sum(map(len, sides)) < sum(map(len, like.places)):
             parts.append("a later rule matched the others")
-        told[at] = f"{like.rule}: {'; '.join(parts)}"
-    return {place: told[id(like)] for place, like in candidates.items() if id(like) in told}
+        texts[at] = f"{like.rule}: {'; '.join(parts)}"
+    return {place: texts[id(like)] for place, like in candidates.items() if id(like) in texts}
 
 
 def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, dict[int, Candidates]]:
@@ -159,17 +159,17 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
     are net, so a pair never changes the difference of the balances. `free` has the indices of the rows to match.
     """
     fields = {"phone": "phone", "fee": "fee", "type": "kind"}
-    asked = [fields[field] for field in rule.on if field in fields]
+    columns = [fields[field] for field in rule.on if field in fields]
     measure, reach = ("day", rule.days or 0) if rule.minutes is None else ("at", rule.minutes * 60)
     places = pa.array(free)
-    at, *said = (
+    at, *values = (
         pc.coalesce(*(waiting[f"{prefix}{name}"].take(places) for prefix in PREFIX.values()))
-        for name in (measure, "currency", "direction", "signed", *asked)
+        for name in (measure, "currency", "direction", "signed", *columns)
     )
     if "phone" in rule.on:
-        place = 3 + asked.index("phone")
-        said[place] = mapped(said[place], _visible_digits)
-    texts = pc.binary_join_element_wise(*(text.cast(pa.string()) for text in said), UNIT)
+        place = 3 + columns.index("phone")
+        values[place] = mapped(values[place], _visible_digits)
+    texts = pc.binary_join_element_wise(*(text.cast(pa.string()) for text in values), UNIT)
     has_all = pc.and_(pc.is_valid(texts), pc.is_valid(at))
     free, texts, at = free[has_all.to_numpy()], texts.filter(has_all), at.filter(has_all)
     if not len(free):
@@ -178,14 +178,14 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
     moments = at.to_numpy() // (1 if rule.minutes is None else 1_000)
     # Rows of two amounts stand so far apart on one line that no window holds both.
     line = like * (int(np.ptp(moments)) + 4 * reach + 1) + moments - moments.min()
-    ours = pc.is_null(waiting["s_no"].take(pa.array(free))).to_numpy()
-    sides = [_Line(free[mine], line[mine]) for mine in (ours, ~ours)]
-    left, right = sides
+    is_ledger = pc.is_null(waiting["s_no"].take(pa.array(free))).to_numpy()
+    sides = [_Line(free[mine], line[mine]) for mine in (is_ledger, ~is_ledger)]
+    ledger, statement = sides
 
     def are_alone(spots: Places) -> NDArray[np.bool_]:
         """True for each spot (see _Line) around which each side has exactly one row within twice the window."""
-        alone: NDArray[np.bool_] = np.logical_and(*(side.count(spots, 2 * reach) == 1 for side in sides))
-        return alone
+        is_alone: NDArray[np.bool_] = np.logical_and(*(side.count(spots, 2 * reach) == 1 for side in sides))
+        return is_alone
 
     def fitting(mine: _Line, other: _Line) -> tuple[Places, Places, NDArray[np.bool_]]:
         """The rows of `mine` that fit some row of `other` within the window, and the first such row of each.
@@ -196,18 +196,18 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
         firsts = other.first_from(mine.line[rows], reach)
         return rows, firsts, are_alone(mine.line[rows]) & are_alone(other.line[firsts])
 
-    has_one, partner, is_sure = fitting(left, right)
-    pairs = list(zip(left.places[has_one][is_sure].tolist(), right.places[partner][is_sure].tolist(), strict=True))
+    rows, partner, is_sure = fitting(ledger, statement)
+    pairs = list(zip(ledger.places[rows][is_sure].tolist(), statement.places[partner][is_sure].tolist(), strict=True))
     customers = [
-        _customers(waiting, [both[side] for both in pairs], prefix) for side, prefix in enumerate(PREFIX.values())
+        _customers(waiting, [pair[side] for pair in pairs], prefix) for side, prefix in enumerate(PREFIX.values())
     ]
-    pairs = [both for both, mine, other in zip(pairs, *customers, strict=True) if is_one_customer(*mine, *other)]
-    done = {place for both in pairs for place in both}
+    pairs = [pair for pair, mine, other in zip(pairs, *customers, strict=True) if is_one_customer(*mine, *other)]
+    done = {place for pair in pairs for place in pair}
     if rule.nearest:
         return [*pairs, *_nearest(waiting, sides, done, reach)], {}
     unclear: dict[int, Candidates] = {}
     for mine, other in (sides, sides[::-1]):
-        likes: dict[int, Candidates] = {}
+        by_spot: dict[int, Candidates] = {}
         counts = np.array([side.count(mine.line, 2 * reach) for side in sides])
         firsts = np.array([side.first_from(mine.line, 2 * reach) for side in sides])
         rows, nearer, is_sure = fitting(mine, other)
@@ -216,8 +216,8 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
             begins, ends = firsts[:, row].tolist(), (firsts + counts)[:, row].tolist()
             some = [side.places[first:last] for side, first, last in zip(sides, begins, ends, strict=True)]
             # Rows of one day have the same candidates.
-            found = Candidates(rule.name, some, other.places[near : near + fits[row]])
-            unclear[int(mine.places[row])] = likes.setdefault(int(mine.line[row]), found)
+            candidates = Candidates(rule.name, some, other.places[near : near + fits[row]])
+            unclear[int(mine.places[row])] = by_spot.setdefault(int(mine.line[row]), candidates)
     return pairs, unclear
 
 
@@ -247,9 +247,10 @@ class _Line:
 def _nearest(waiting: pa.Table, sides: Sequence[_Line], done: set[int], reach: int) -> Iterator[tuple[int, int]]:
     """Yields pairs of rows at most `reach` days apart, those of the nearest days first; rows in `done` are left out.
 
-    Rows of the same days are paired in their order. The two rows of a pair never have different customers.
+    `sides` are the ledger's rows and the statement's. Rows of the same days are paired in their order. The two rows of
+    a pair never have different customers.
     """
-    left, right = (
+    ours, theirs = (
         [(place, spot) for place, spot in zip(side.places.tolist(), side.line.tolist(), strict=True)
          if place not in done] for side in sides
     )  # fmt: skip
@@ -258,19 +259,19 @@ def _nearest(waiting: pa.Table, sides: Sequence[_Line], done: set[int], reach: i
         for prefix, side in zip(PREFIX.values(), sides, strict=True)
     )
     for shift in sorted(range(-reach, reach + 1), key=lambda days: (abs(days), -days)):
-        there = defaultdict(list)
-        for place, spot in right:
-            there[spot].append(place)
+        by_spot = defaultdict(list)
+        for place, spot in theirs:
+            by_spot[spot].append(place)
         pairs = []
-        for place, spot in left:
-            near = there.get(spot + shift, [])
+        for place, spot in ours:
+            near = by_spot.get(spot + shift, [])
             other = next((other for other in near if is_one_customer(*mine[place], *others[other])), None)
             if other is not None:
                 near.remove(other)
                 pairs.append((place, other))
         yield from pairs
-        taken = {place for both in pairs for place in both}
-        left, right = ([row for row in side if row[0] not in taken] for side in (left, right))
+        paired = {place for pair in pairs for place in pair}
+        ours, theirs = ([row for row in side if row[0] not in paired] for side in (ours, theirs))
 
 
 _RUN: Final = re.compile(r"[^\W_]+")
@@ -278,19 +279,19 @@ _RUN: Final = re.compile(r"[^\W_]+")
 
 def keys_in_texts(keys: Iterable[tuple[str | None, int]]) -> Callable[[str | None], set[int]]:
     """Returns a function from a text to the places of those `keys` (key, place) that it contains as whole words."""
-    there = defaultdict(list)
+    places_of = defaultdict(list)
     for key, place in keys:
         runs = tuple(_RUN.findall((key or "").casefold()))
         if has_key(key) and sum(map(len, runs)) >= _LONG_ENOUGH:
-            there[runs].append(place)
-    lengths = {len(runs) for runs in there}
+            places_of[runs].append(place)
+    lengths = {len(runs) for runs in places_of}
 
-    def found(text: str | None) -> set[int]:
+    def places_in(text: str | None) -> set[int]:
         runs = _RUN.findall((text or "").casefold())
         parts = (tuple(runs[at : at + many]) for at in range(len(runs)) for many in lengths)
-        return {place for part in parts for place in there.get(part, ())}
+        return {place for part in parts for place in places_of.get(part, ())}
 
-    return found
+    return places_in
 
 
 def _in_narratives(waiting: pa.Table, free: Places, describe: Describe) -> tuple[Pairs, dict[int, Candidates]]:
@@ -300,12 +301,12 @@ def _in_narratives(waiting: pa.Table, free: Places, describe: Describe) -> tuple
     the indices of the rows to match.
     """
     is_ours = pc.is_null(waiting["s_no"]).to_numpy()[free]
-    booked, told = free[is_ours], free[~is_ours]
+    booked, reported = free[is_ours], free[~is_ours]
     keys = waiting["l_key"].take(pa.array(booked)).to_pylist()
-    found_in = keys_in_texts(zip(keys, booked.tolist(), strict=True))
+    keys_in = keys_in_texts(zip(keys, booked.tolist(), strict=True))
     ours, theirs = defaultdict(list), {}
-    for place, text in zip(told.tolist(), describe(waiting.take(pa.array(told))), strict=True):
-        if bookings := sorted(found_in(text)):
+    for place, text in zip(reported.tolist(), describe(waiting.take(pa.array(reported))), strict=True):
+        if bookings := sorted(keys_in(text)):
             theirs[place] = bookings
         for booking in bookings:
             ours[booking].append(place)
@@ -326,8 +327,8 @@ def _visible_digits(phone: str | None) -> str | None:
 
 def _customers(waiting: pa.Table, places: Places | Sequence[int], prefix: str) -> list[tuple[str | None, str | None]]:
     """The customer's number and its hash for the rows of one side (`prefix`) with the indices `places`."""
-    there = pa.array(places, pa.int64())
-    phones, hashes = (waiting[f"{prefix}{name}"].take(there).to_pylist() for name in ("phone", "phone_hash"))
+    indices = pa.array(places, pa.int64())
+    phones, hashes = (waiting[f"{prefix}{name}"].take(indices).to_pylist() for name in ("phone", "phone_hash"))
     return [*zip(map(_number, phones), hashes, strict=True)]
 
 
@@ -338,8 +339,8 @@ def is_one_customer(mine: str | None, hashed: str | None, other: str | None, oth
     """
     if mine is None or other is None:
         return True
-    seen = zip(mine, other, strict=False)
-    if len(mine) != len(other) or not all(a == b or HIDDEN in {a, b} for a, b in seen):
+    digits = zip(mine, other, strict=False)
+    if len(mine) != len(other) or not all(a == b or HIDDEN in {a, b} for a, b in digits):
         return False
     if hashed is None or other_hashed is None or hashed == other_hashed:
         return True
@@ -363,6 +364,10 @@ class _Waiting(NamedTuple):
     place: int
 
 
+_AtTime = tuple[int, int, _Waiting]
+"""The moment or day of a row, its index, and the row: rows are sorted in the order of the first two."""
+
+
 def _partners(waiting: pa.Table, free: Places) -> tuple[_Fits, _Fits, int]:
     """The possible partners of ledger rows and of statement rows by the customer's number, and a number of rows.
 
@@ -371,61 +376,64 @@ def _partners(waiting: pa.Table, free: Places) -> tuple[_Fits, _Fits, int]:
     """
     sides = []
     for prefix in PREFIX.values():
-        there = pc.and_(*(pc.is_valid(waiting[f"{prefix}{name}"]) for name in ("no", "phone"))).to_numpy()
-        places = pa.array(free[there[free]])
+        has_phone = pc.and_(*(pc.is_valid(waiting[f"{prefix}{name}"]) for name in ("no", "phone"))).to_numpy()
+        places = pa.array(free[has_phone[free]])
         names = ("currency", "direction", "amount", "phone", "phone_hash", "at", "day")
         mine = waiting.select(["account", *(f"{prefix}{name}" for name in names)]).take(places)
         same = [mine[f"{prefix}{name}"].cast(pa.string()) for name in names[:3]]
-        number, ends = (mapped(mine[f"{prefix}phone"], made) for made in (_number, _visible_digits))
+        number, ends = (mapped(mine[f"{prefix}phone"], shorten) for shorten in (_number, _visible_digits))
         alike = pc.binary_join_element_wise(mine["account"], *same, ends, UNIT)
-        made = (alike, number, *(mine[f"{prefix}{name}"] for name in names[4:]), places)
-        sides.append(pa.table(dict(zip(_Waiting._fields, made, strict=True))))
+        columns = (alike, number, *(mine[f"{prefix}{name}"] for name in names[4:]), places)
+        sides.append(pa.table(dict(zip(_Waiting._fields, columns, strict=True))))
     # Most rows are like no row of the other side: they are left out before any becomes an object.
     like = (
         mine.join(other.select(["alike"]), "alike", join_type="left semi")
         for mine, other in zip(sides, sides[::-1], strict=True)
     )
-    left, right = (
+    ledger_rows, statement_rows = (
         [_Waiting(*row) for row in zip(*(column.to_pylist() for column in mine.columns), strict=True)] for mine in like
     )
-    (ours, unsure), (theirs, more) = _fitting(left, right), _fitting(right, left)
+    (ours, unsure), (theirs, more) = _fitting(ledger_rows, statement_rows), _fitting(statement_rows, ledger_rows)
     return ours, theirs, unsure + more
 
 
 def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting]) -> tuple[_Fits, int]:
-    """The partners in `others` of each row of `mine` that has any, and the number of rows with uncertain ones only."""
-    there: dict[tuple[str, str], list[tuple[int, int, _Waiting]]] = defaultdict(list)
+    """Index of each row of `mine` → the indices of its partners in `others`, if it has any, and a number of rows.
+
+    The number counts rows that have no partner only because their customers' numbers cannot be compared.
+    """
+    by_kind: dict[tuple[str, str], list[_AtTime]] = defaultdict(list)
     for row in others:
-        there[row.alike, _BY_DAY].append((row.day, row.place, row))
+        by_kind[row.alike, _BY_DAY].append((row.day, row.place, row))
         family, measure = (_WITHOUT_TIME, row.day) if row.at is None else (_BY_TIME, row.at)
-        there[row.alike, family].append((measure, row.place, row))
-    for rows in there.values():
+        by_kind[row.alike, family].append((measure, row.place, row))
+    for rows in by_kind.values():
         rows.sort(key=itemgetter(0, 1))
     fits, unsure = {}, 0
     for row in mine:
-        found, maybe = [], False
-        for other in _near(row, there):
+        fitting, maybe = [], False
+        for other in _near(row, by_kind):
             is_one = is_one_customer(row.number, row.hashed, other.number, other.hashed)
-            found += [other.place] if is_one else []
+            fitting += [other.place] if is_one else []
             maybe = maybe or is_one is None
-            if len(found) > _NAMED:
+            if len(fitting) > _NAMED:
                 break
-        if found:
-            fits[row.place] = found
-        unsure += maybe and not found
+        if fitting:
+            fits[row.place] = fitting
+        unsure += maybe and not fitting
     return fits, unsure
 
 
-def _near(row: _Waiting, there: Mapping[tuple[str, str], Sequence[tuple[int, int, _Waiting]]]) -> Iterator[_Waiting]:
+def _near(row: _Waiting, by_kind: Mapping[tuple[str, str], Sequence[_AtTime]]) -> Iterator[_Waiting]:
     """Yields the rows that fit `row` in time, and in all but the hidden digits of the customer's number.
 
-    A row without a time fits every row of its day. In `there`, the rows of each kind are sorted by moment or by day.
+    A row without a time fits every row of its day. In `by_kind`, the rows of each kind are sorted by moment or by day.
     """
     searched = [(_BY_DAY, row.day, 0)]
     if row.at is not None:
         searched = [(_BY_TIME, row.at, _REACH_MS), (_WITHOUT_TIME, row.day, 0)]
     for family, middle, reach in searched:
-        rows = there.get((row.alike, family), ())
+        rows = by_kind.get((row.alike, family), ())
         for measure, _, other in islice(rows, bisect_left(rows, middle - reach, key=itemgetter(0)), None):
             if measure > middle + reach:
                 break

@@ -15,7 +15,7 @@ from workbench.analysis.phone_key import PhoneKey
 from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, OLDER, CarryForward, LedgerRead, rows_named
 from workbench.analysis.reconcile.classify import BOTH_SIDES, Allowed, Classified
 from workbench.analysis.reconcile.decisions import Decided
-from workbench.analysis.reconcile.engines import NULL, Engine, Frame, both, conform, listed
+from workbench.analysis.reconcile.engines import NULL, Frame, SqlEngine, both, column_list, conform
 from workbench.analysis.reconcile.inputs import ANY_DAY, LEDGER, OF_SIDE, PREFIX, ROW, STATEMENT, Inputs
 from workbench.analysis.report.captions import counted
 from workbench.analysis.rules import MatchRules
@@ -37,11 +37,11 @@ _COUNTED: Final = {
 }  # fmt: skip
 
 
-def totals(engine: Engine, rows: Frame, counts: Iterable[str] = _COUNTED) -> Totals:
+def totals(engine: SqlEngine, rows: Frame, counts: Iterable[str] = _COUNTED) -> Totals:
     """The Totals of the rows of one side, with these `counts`, which are names in _COUNTED."""
     sums = ", ".join(f'cast({_COUNTED[name]} as bigint) as "{name}"' for name in counts)
     by = {name: ROW[name] for name in ("account", "source", "currency", "day")}
-    grouped = f"(select {listed(by)}, {sums} from {rows} group by {listed(by)})"
+    grouped = f"(select {column_list(by)}, {sums} from {rows} group by {column_list(by)})"
     return engine.rows(grouped, {**by, **dict.fromkeys(counts, "int64")})
 
 
@@ -81,7 +81,7 @@ class Run:
     """The state of one reconciliation: its inputs and settings, then fields that its steps fill in."""
 
     inputs: Inputs
-    engine: Engine
+    engine: SqlEngine
     brought: CarryForward
     """The carry-forward of all accounts."""
     decided: Decided
@@ -242,7 +242,7 @@ def _days(lines: Totals, file: Statement | None, as_of: int) -> tuple[int | None
 
 
 def _balances_at_the_ends(
-    engine: Engine, loaded: Frame, groups: Mapping[tuple[str, str], Totals]
+    engine: SqlEngine, loaded: Frame, groups: Mapping[tuple[str, str], Totals]
 ) -> dict[tuple[str, str], tuple[int | None, int | None]]:
     """(Account, statement) → the balances before and after its rows, from its running balance; None if unknown."""
     if not any(line["balances"] for lines in groups.values() for line in lines):

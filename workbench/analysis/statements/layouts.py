@@ -44,7 +44,7 @@ _WAYS: Final = {
     "words": ("direction", "amount"), "columns": ("debit", "credit"), "parties": ("from", "to", "amount"),
     "sign": ("amount",),
 }  # fmt: skip
-"""How a row shows its direction → the fields that it needs. The first way whose first field has a column is used."""
+"""Sign of a row's direction → the fields that it needs. The first sign whose first field has a column is used."""
 AMOUNTS: Final = ("amount", "debit", "credit", "fee", "balance")
 """The fields that are read as amounts."""
 SWAPPED: Final = {"debit": "credit", "credit": "debit"}
@@ -212,7 +212,7 @@ class Layout:
 
     @property
     def direction_by(self) -> str:
-        """How a row shows its direction: by `words`, `columns` (debit and credit), `parties` or the amount's `sign`."""
+        """The sign of a row's direction: `words`, `columns` (debit and credit), `parties` or the amount's `sign`."""
         return next(way for way, (first, *_) in _WAYS.items() if first in self.columns or way == "sign")
 
     @cached_property
