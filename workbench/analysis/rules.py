@@ -40,8 +40,8 @@ _EXAMPLE: Final = 'match = [{ on = ["key"] }, { on = ["amount"], days = 3 }]'
 class MatchRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One rule of an account's `match`; the rules are tried in their order.
 
-    on: `["key"]`; `["key in narrative"]`, which finds the ledger's key in the statement's description; or `["amount"]`,
-    with `phone`, `fee` or `type` if these must be equal too.
+    on: `["key"]`; `["key in narrative"]`, which finds the ledger's key, or the name of a batch, in the statement's
+    description; or `["amount"]`, with `phone`, `fee` or `type` if these must be equal too.
     days, minutes: how far apart two rows of one amount may be. For a rule by key, `days` is how far the dates of a pair
     may be apart before the pair is a `date_mismatch`: by default 1.
     nearest: match a row that fits several rows of its amount with the row of the nearest day.

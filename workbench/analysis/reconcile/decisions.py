@@ -25,7 +25,17 @@ from workbench.analysis.reconcile.classify import bare_key
 from workbench.analysis.reconcile.inputs import LEDGER
 from workbench.analysis.report.captions import counted, heading, key_text
 from workbench.analysis.report.totals import listed
-from workbench.analysis.rules import EXPECTED, TOLERATED, InputRow, MatchRules, Rule, by_account, content_of, ruled, rules_in
+from workbench.analysis.rules import (
+    EXPECTED,
+    TOLERATED,
+    InputRow,
+    MatchRules,
+    Rule,
+    by_account,
+    content_of,
+    ruled,
+    rules_in,
+)
 from workbench.analysis.shapes import BREAK, CLOSED_BREAK, DECIDED, DECISION
 from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, CellRows, Line, text_of
 from workbench.analysis.statements.csv_files import cell_rows_of
@@ -180,7 +190,9 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
     if faults := [text.format(", ".join(map(repr, names))) for text, names in wrong.items() if names]:
         hint = f"The columns are {', '.join(DECIDED)}; the last three may be left out."
         if is_of_breaks:
-            hint = f"It needs {', '.join(shown[name] for name in _REQUIRED if name not in may_lack)}, as it was written."
+            hint = (
+                f"It needs {', '.join(shown[name] for name in _REQUIRED if name not in may_lack)}, as it was written."
+            )
         raise ReconcileRefused(f"{name} has {', and '.join(faults)}.", hint=hint)
     called = dict(zip(columns, header, strict=True))
     rows: dict[str, Row] = {}
