@@ -459,7 +459,8 @@ class TestCommand:
         done = self.run(tmp_path, *options, "--carry-to", "kept")
         *_, sign_off, _, last = done.output.splitlines()
         assert done.exit_code == 0
-        assert last == "Nothing is open: 5 breaks are decided by Acct."
+        assert last == "Nothing is left to decide: 5 breaks are decided by Acct; 3 of them wait to be booked."
+        assert "agree; rows of closed breaks and of earlier periods do not count" in " ".join(done.output.split())
         assert sign_off.startswith(
             "Decided by Acct (3 accepted, 2 matched); last on 2026-02-01. SHA-256 of ledger.parquet "
         )
@@ -472,12 +473,12 @@ class TestCommand:
         assert (
             f"1 decision is stale, because the open breaks have changed: {found['A']}. Decide again" in changed.output
         )
-        assert "Nothing is open" not in changed.output
+        assert "Nothing is" not in changed.output.splitlines()[-1]
         # The next period has neither the decisions nor the rules, and an older folder has no decisions.
         later = [row("LATER", 5, day=25, status="failed")]
         second = self.run(tmp_path, "--carry-forward", "kept", theirs=later)
         assert second.exit_code == 0, second.output
-        assert "decided by Acct." in second.output.splitlines()[-1]
+        assert "decided by Acct; 3 of them" in second.output.splitlines()[-1]
         (tmp_path / "kept" / "decisions.parquet").unlink()
         assert self.run(tmp_path, "--carry-forward", "kept", theirs=later).exit_code == 1
 
@@ -505,7 +506,8 @@ class TestCommand:
         done = self.run(tmp_path, *given, "--out", "again.csv")
         assert done.exit_code == 0, done.output
         *_, sign_off, _, last = done.output.splitlines()
-        assert last == "Nothing is open: 5 breaks are decided, 4 by Zoë and 1 by the rule 'small change'."
+        who = "4 by Zoë and 1 by the rule 'small change'"
+        assert last == f"Nothing is left to decide: 5 breaks are decided, {who}; 2 of them wait to be booked."
         assert "Zoë (2 matched, 2 written off)" in sign_off
         assert "last on 2026-01-30" in sign_off, "the day on which it was saved"
         again = self.run(tmp_path, "--decisions", "again.csv").output

@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 
 from workbench.analysis import files
-from workbench.analysis.break_codes import TIMING, VERDICTS, partners_of
+from workbench.analysis.break_codes import TIMING, TO_BOOK, VERDICTS, partners_of
 from workbench.analysis.frames import frame, python_rows
 from workbench.analysis.reconcile.classify import bare_key
 from workbench.analysis.reconcile.inputs import LEDGER
@@ -541,15 +541,22 @@ def stale_words(decisions: pd.DataFrame) -> str:
     return f"{text} Decide again about the breaks that are still open" if shown else ""
 
 
-def closing_words(breaks: pd.DataFrame) -> str:
-    """A sentence that nothing is open, with those who decided the `breaks`; empty if nobody decided any."""
-    deciders = {who: counts.total() for who, counts in by_whom(breaks).items()}
+def closing_words(decided: pd.DataFrame, breaks: pd.DataFrame) -> str:
+    """A sentence that nothing is left to decide, with those who decided the breaks in `decided`; empty if nobody did.
+
+    It counts the `breaks`, those that no decision has closed, that wait for their booking.
+    """
+    deciders = {who: counts.total() for who, counts in by_whom(decided).items()}
     if not deciders:
         return ""
     text = counted(sum(deciders.values()), "break is", "breaks are")
     if len(deciders) == 1:
-        return f"Nothing is open: {text} decided by {listed(list(deciders))}."
-    return f"Nothing is open: {text} decided, {listed([f'{number:,} by {who}' for who, number in deciders.items()])}."
+        text += f" decided by {listed(list(deciders))}"
+    else:
+        text += f" decided, {listed([f'{number:,} by {who}' for who, number in deciders.items()])}"
+    if waiting := int(breaks["verdict"].isin(TO_BOOK).sum()):
+        return f"Nothing is left to decide: {text}; {waiting:,} of them {'waits' if waiting == 1 else 'wait'} to be booked."
+    return f"Nothing is open: {text}."
 
 
 def _instant(when: str) -> datetime:
