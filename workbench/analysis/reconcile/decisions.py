@@ -7,7 +7,7 @@ JupyterLab form has no logic of its own: it calls `DecisionTable.write`, as a sc
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from html import escape
@@ -180,19 +180,18 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
     may_lack = _MAY_LACK if is_of_breaks else ()
     # A report with headings for people, such as `owner`, has those throughout.
     has_headings = any(heading(name).casefold() in titles for name in BREAK if heading(name) != name)
-    shown = {name: heading(name) if has_headings else name for name in _REQUIRED}
-    shown |= {"break": "id"} if is_of_breaks else {}
+    title_of = {name: heading(name) if has_headings else name for name in _REQUIRED}
+    title_of |= {"break": "id"} if is_of_breaks else {}
     wrong = {
         "the unknown column {}": [title for title, name in zip(header, columns, strict=True) if name not in may_have],
-        "no column {}": [shown[column] for column in _REQUIRED if column not in (*columns, *may_lack)],
+        "no column {}": [title_of[column] for column in _REQUIRED if column not in (*columns, *may_lack)],
         "{} twice": [column for column in DECIDED if times[column] > 1],
     }
     if faults := [text.format(", ".join(map(repr, names))) for text, names in wrong.items() if names]:
         hint = f"The columns are {', '.join(DECIDED)}; the last three may be left out."
         if is_of_breaks:
-            hint = (
-                f"It needs {', '.join(shown[name] for name in _REQUIRED if name not in may_lack)}, as it was written."
-            )
+            needed = ", ".join(title_of[name] for name in _REQUIRED if name not in may_lack)
+            hint = f"It needs {needed}, as it was written."
         raise ReconcileRefused(f"{name} has {', and '.join(faults)}.", hint=hint)
     called = dict(zip(columns, header, strict=True))
     rows: dict[str, Row] = {}
@@ -555,7 +554,8 @@ def closing_words(decided: pd.DataFrame, breaks: pd.DataFrame) -> str:
     else:
         text += f" decided, {listed([f'{number:,} by {who}' for who, number in deciders.items()])}"
     if waiting := int(breaks["verdict"].isin(TO_BOOK).sum()):
-        return f"Nothing is left to decide: {text}; {waiting:,} of them {'waits' if waiting == 1 else 'wait'} to be booked."
+        wait = f"{waiting:,} of them {'waits' if waiting == 1 else 'wait'} to be booked"
+        return f"Nothing is left to decide: {text}; {wait}."
     return f"Nothing is open: {text}."
 
 

@@ -105,9 +105,9 @@ def suggestions_of(
 ) -> pd.DataFrame:
     """The suggestions (columns SUGGESTION) for `breaks` (columns BREAK) that nothing has closed.
 
-    Each has an undecided break; its other breaks may be ignored, or accepted and not yet booked. With `proof` (columns PROOF), also rows that explain
-    an amount that the proof leaves unexplained. `rules` is account → its matching rules: with rules by amount, also
-    rows that are a little further apart than these rules allow.
+    Each has an undecided break; its other breaks may be ignored, or accepted and not yet booked. With `proof` (columns
+    PROOF), also rows that explain an amount that the proof leaves unexplained. `rules` is account → its matching rules:
+    with rules by amount, also rows that are a little further apart than these rules allow.
     """
     beyond = {}
     for account, declared in rules.items():
