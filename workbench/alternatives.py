@@ -1,7 +1,7 @@
 """Runs a command, such as a shop's tests, once for each alternative value of the register's rows.
 
-Each run has a sandbox in which this value is in force. The environment tells sandboxes that the command opens itself
-which rows to switch, and where to report the rows they relied on.
+Each run has a sandbox in which this value is in force. If the command opens sandboxes of its own, environment variables
+tell them which rows to switch, and where to report the rows on which they relied.
 pytest loads this module wherever the package is installed, so slow imports wait until a run begins.
 """
 

@@ -31,7 +31,7 @@ AT_STAKE: Final = {3: "Money can be lost", 2: "Payments can go wrong", 1: "Calls
 """Cost of a mistake → the heading above its items."""
 _COLUMNS: Final = ("state", "what", "why", "ticked off by")
 _MOST_ROWS, _MOST_FAILURES, _MOST_USES = 8, 3, 3
-"""The most rows, and the most failed checks, with an item of their own; the most calls that a row's item names."""
+"""The most rows and the most failed checks that get an item each, and the most calls that a row's item names."""
 
 
 class ChecklistItem(NamedTuple):
@@ -215,8 +215,8 @@ def _item_from(kind: str, /, **facts: object) -> ChecklistItem:
 def _by_hand(gaps: Gaps, trace: Sequence[TraceRow] | None) -> Iterator[ChecklistItem]:
     """Yields the items that no input ticks off.
 
-    Their texts name values of the rows in force, and which of intents, charges and plants the trace calls; they name
-    all three without a trace, or if the trace calls none of them.
+    Their texts name the register's values in force, and which of intents, charges and plants the trace calls. Without
+    a trace, or if it calls none of them, the texts name all three.
     """
     waits, off_after_s = gaps.retry_schedule_s, gaps.endpoint_disable_after_s
     paths = None if trace is None else [row.detail["target"].partition(" ")[2] for row in trace if row.kind == CALL]

@@ -487,7 +487,7 @@ _OUTSIDE: Final = {
     **dict.fromkeys((account.code for account in (ledger.MERCHANT_AVAILABLE, ledger.MERCHANT_PAYOUT)), _MERCHANT),
     **dict.fromkeys((account.code for account in (ledger.OPERATOR_FEE, ledger.ROUNDING, ledger.WRITE_OFF)), _FEES),
 }
-"""Code of an account that holds no money → the party outside that pays or gets the money; other codes: the customer."""
+"""Code of an account that holds no money → the party that pays or gets the money; for other codes, the customer."""
 MOST_ENTRIES: Final = 12
 
 

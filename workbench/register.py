@@ -15,7 +15,7 @@ Record = Mapping[str, Any]
 _WIDTH: Final = 80
 """The default width of a text, in columns."""
 _LABEL, _BESIDE = 8, 12
-"""The width of a label in the text of a row, and all columns beside the labelled text."""
+"""The width of a label in the text of a row, and the columns of a line that are not for the labelled text."""
 
 
 # A row

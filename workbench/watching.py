@@ -84,7 +84,7 @@ class Watchers:
             self._ended.wait(_REST_S)
 
     def _where(self) -> object:
-        """The sandbox's position; None while the sandbox does not respond."""
+        """The result of `position`; None if there is no `position`, or the sandbox does not respond."""
         try:
             return self._position() if self._position else None
         except Exception:  # noqa: BLE001  a server that is down or gone: the callback shows that

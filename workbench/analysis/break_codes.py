@@ -64,10 +64,10 @@ MOST_MINOR: Final = 10**15
 Values: TypeAlias = pa.ChunkedArray
 """A column of a table of pairs: one value for each pair."""
 Propose = Callable[[pa.Table], Values]
-"""A function from the pairs of one code to the JSON body, for each pair, that posts the proposed entry.
+"""A function from the pairs of one code to a request body for each pair, as JSON; the request posts the proposed entry.
 
-The body is null where no entry fits. In one table either all pairs have a statement row, or none has, and `s_no` is
-null in all. In a grouped pair, the column `reversals` has the bodies that reverse its ledger rows.
+The body is null where no entry fits. Either all pairs of a table have a statement row, or none has: then `s_no` is null
+in all pairs. In a grouped pair, the column `reversals` has the bodies that reverse its ledger rows.
 """
 
 
@@ -79,9 +79,9 @@ def bucket_of(age_days: int) -> str:
 def partners_of(breaks: "pd.DataFrame", suggested: Iterable[str], names: Iterable[str]) -> dict[str, list[str]]:
     """Id of each break in `names` → candidates for its partner in a match, best first.
 
-    A candidate is the id of a break, or several ids joined by `; `. First come the breaks that a suggestion groups with
-    the break: each text in `suggested` has the ids of one group, joined in the same way. Then, if the break has a row
-    on one side only, come such breaks in its currency with the opposite variance.
+    A candidate is the id of a break, or several ids joined by `; `. First come the other breaks of each suggestion that
+    includes the break: a text in `suggested` has all ids of one suggestion, joined by `; `. If the break has rows on
+    one side only, other breaks with rows on one side only follow: those in its currency with the opposite variance.
     """
     named = [*names]
     mine = breaks[breaks["id"].isin(named) & (breaks["side"] != "both")]
@@ -271,7 +271,7 @@ def _booked(
 UNKNOWN: Final = ("unknown_credit", "unknown_debit")
 _ROUNDED: Final = ("rounded_up", "rounded_down")
 _FEE: Final = ("fee_lowered", "fee_raised")
-"""In UNKNOWN, _ROUNDED and _FEE: the recipe for a gain of the account, then for a loss. A lower fee is a gain."""
+"""UNKNOWN, _ROUNDED and _FEE have the recipe for a gain of the account, then that for a loss. A lower fee is a gain."""
 _OF_KIND: Final = {"fee": _FEE, "rounding": _ROUNDED}
 KINDS: Final = (*_OF_KIND, "interest")
 """Values of a rule's `kind` that have a meaning; any other text only labels unknown money."""
@@ -375,7 +375,7 @@ def _follow_reversal(pairs: pa.Table) -> Values:
 def _book_kept_fee(pairs: pa.Table) -> Values:
     """Proposes to book the part of a reversed payment's fee that the operator kept.
 
-    The reversing entry, which stands before it, gives back the whole fee.
+    The entry that reverses the payment comes first in the proposal and gives back the whole fee.
     """
     kept = pc.add(pairs["s_signed"], pairs["reversed_signed"])
     return _net(_FEE, pairs, pc.if_else(pc.is_valid(pairs["reversed_entry"]), kept, None))

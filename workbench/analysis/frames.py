@@ -44,9 +44,10 @@ def schema_of(columns: Columns) -> pa.Schema:
 
 
 def arrow_table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pa.Table:
-    """Records, or none, as an Arrow table of these columns.
+    """Converts records to an Arrow table with these columns; without records, the table has no rows.
 
-    A moment may be ISO 8601 text or a number of milliseconds since 1970; a day, text or a number of days since 1970.
+    A moment may be ISO 8601 text or a number of milliseconds since 1970. A day may be ISO 8601 text or a number of days
+    since 1970.
     """
     records = list(rows)
     schema = schema_of(columns)
@@ -66,7 +67,7 @@ def arranged(arrays: Mapping[str, pa.Array | pa.ChunkedArray], columns: Columns)
 
 
 def frame(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pd.DataFrame:
-    """Records, or none, as a DataFrame with exactly these columns and types."""
+    """Converts records to a DataFrame with exactly these columns and types; without records, it has no rows."""
     records = list(rows)
     return typed([arrow_table(records, columns)], columns) if records else _empty(tuple(columns.items())).copy()
 

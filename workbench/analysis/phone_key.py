@@ -1,8 +1,8 @@
 """The phone key of a ledger: customers' numbers are compared by keyed hashes, and displayed and stored masked.
 
 Somebody could try all numbers of nine digits in a short time, so a hash without a key would hide nothing. Only the
-owner of the key's file can read the file. It stays outside of the folders with the carry-forward, and every period's
-run needs the same file.
+owner of the key's file can read the file. The file must be outside of the folders with carry-forwards, and every
+period's run needs the same file.
 """
 
 import hmac
@@ -68,7 +68,7 @@ class PhoneKey:
 
     @property
     def of_rows(self) -> str:
-        """A secret derived from the key, for hashing a ledger's rows; it does not help to find customers' numbers."""
+        """A secret derived from the key, for hashing a ledger's rows; it does not reveal the key."""
         return hmac.digest(self._secret, b"rows of a ledger", "sha256").hex()
 
     def __repr__(self) -> str:
@@ -109,9 +109,9 @@ def refuse_within(key: Path, folders: Iterable[Path]) -> None:
 
 
 def refuse_another(key: Path, hashes: Iterable[object]) -> None:
-    """Raises PhoneKeyRefused: there is no file `key`, but there are `hashes` under an earlier key.
+    """Raises PhoneKeyRefused: the file `key` does not exist, but some of `hashes` were made with an earlier key.
 
-    The hashes of a new key could not be compared with them. `hashes` may have nulls and texts that are no hashes.
+    A new key would make other hashes for the same numbers. `hashes` may have nulls and texts that are no hashes.
     """
     known = [text for text in map(str, hashes) if HASH_SEPARATOR in text]
     if known and not key.exists():

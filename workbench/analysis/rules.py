@@ -1,4 +1,4 @@
-"""The rules that users declare: how an account's rows are matched, and how the money of a break is named or decided.
+"""The rules that users declare: how an account's rows are matched, and which breaks get a kind or count as decided.
 
 Users declare rules in layouts, rule files and arguments. Patterns run on RE2 only: none takes exponential time.
 """
@@ -27,7 +27,7 @@ KEY, NARRATIVE, AMOUNT = "key", "key in narrative", "amount"
 FIELDS: Final = (AMOUNT, "phone", "fee", "type")
 """The fields that a rule with a window may require to be equal; such a rule always requires `amount`."""
 USUAL_DAYS: Final = 1
-"""The most days between the dates of a pair with one key, unless a rule by key has `days`."""
+"""The most days between the dates of two rows matched by key, unless the account's rule by key has `days`."""
 _MOST_DAYS: Final = 366
 LONGEST_PATTERN: Final = 500
 """The most characters of a pattern."""
@@ -42,11 +42,12 @@ class MatchRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
     on: `["key"]`; `["key in narrative"]`, which finds the ledger's key, or the name of a batch, in the statement's
     description; or `["amount"]`, with `phone`, `fee` or `type` if these must be equal too.
-    days, minutes: how far apart two rows of one amount may be. For a rule by key, `days` is how far the dates of a pair
-    may be apart before the pair is a `date_mismatch`: by default 1.
+    days, minutes: for a rule by amount, the most days or minutes between two rows of equal amount. For a rule by key,
+    `days` is the most days between the dates of a pair, by default 1; a pair further apart is a `date_mismatch`.
     nearest: match a row that fits several rows of its amount with the row of the nearest day.
 
-    Raises ValueError: the fields make no rule. The message begins with `is no rule:`; the caller puts a name before it.
+    Raises ValueError: the fields make no valid rule. The message begins with `is no rule:`; the caller puts the name of
+    the field before it.
 
     >>> MatchRule(on=("amount",), days=3).name
     'amount within 3 days'
@@ -162,17 +163,18 @@ class InputRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of your own: it fits a break that meets all its conditions; the first rule that fits a break counts.
+    """A user's rule about breaks: it fits a break that meets all its conditions; only the first rule that fits applies.
 
-    account: the account, in which `*` stands for anything.
+    account: the account, in which `*` stands for any text.
     narrative, words: regular expressions (RE2's) that are looked for in the statement's `description` and `words`.
-    amount_minor: the least and the most of the break's variance, in minor units, without its sign.
+    amount_minor: the least and the greatest variance of the break, in minor units, without its sign.
     direction: `in` or `out` of the account: by the statement's row, or the ledger's if the statement has none.
     code: the break's code.
-    kind: what unknown money is. `fee` and `rounding` make the proposed entry one of fees or rounding; any other kind
-    labels the entry, which the journal posts against `interest` if that is the kind.
-    expected: the break counts as decided, since it was expected; its proposal stays.
-    tolerated: the break counts as decided, and nothing is proposed to be booked.
+    kind: a name for unknown money, which begins the description of the proposed entry. The kinds `fee` and `rounding`
+    also turn the entry into a fee or rounding entry. The journal posts an entry of the kind `interest` against the
+    interest account.
+    expected: the break was expected: it counts as decided, and keeps its proposed entries.
+    tolerated: the break counts as decided, and its proposed entries are removed.
     Raises ReconcileRefused: the rule has no name, condition or effect, or a value that cannot be used.
     """
 
@@ -273,9 +275,9 @@ def _rule(number: int, table: Mapping[str, Any], file: str) -> Rule:
 
 
 def ruled(breaks: pd.DataFrame, rules: Sequence[Rule], undecided: Collection[str | None] = ()) -> pd.DataFrame:
-    """The breaks with the name, the verdict and the proposal of the first rule that fits each break.
+    """Applies to each break the first rule that fits: sets `rule` and `verdict`, adapts `proposal` and `settlement`.
 
-    Breaks whose ids are in `undecided` get no verdict.
+    No rule gives a verdict to the breaks with the ids `undecided`.
     """
     if not rules:
         return breaks

@@ -162,8 +162,9 @@ PROOF: Columns = _columns(
 """One row for each account: the ledger's closing balance less the statement's, and what this difference consists of.
 
 `difference` = `breaks` + `tolerated` (matches within the tolerance) + `brought` (left over from earlier runs) +
-`unexplained`. `unexplained` is zero if the proof holds. Otherwise it is `opening`, by which the opening balances
-differ, less `gap`, by which the statement's running balance jumps beyond its rows.
+`unexplained`. `unexplained` is `opening` less `gap`, and all three are zero if the proof holds. `opening` is the
+difference of the opening balances that `brought` does not explain; `gap` is the change of the statement's balance that
+its rows do not explain.
 """
 EXACT = "to the last minor unit"
 """The `note` of an account whose closing balances are known and whose difference is explained completely."""
@@ -202,7 +203,7 @@ CLOSED: Columns = _columns(
 The next run skips ledger rows that move no money if they are dated up to `closing_date` and numbered up to
 `last_number`.
 
-`brought_minor` is the part of ledger less statement that stays: tolerated, or never explained.
+`brought_minor` is the part of ledger less statement that no break explains: brought forward, tolerated or unexplained.
 """
 
 AHEAD: Columns = _columns("account entry business_date")

@@ -42,10 +42,10 @@ _REDIRECTS: Final = range(300, 400)
 _GONE: Final = 410
 _PUBLISHED: Final = f"{SECRET_PREFIX}MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 """The secret in the example of Standard Webhooks, which everybody can look up."""
-_TO_COME: Final[Mapping[str, str]] = {
+_WITH_FUTURE_SIGNATURE: Final[Mapping[str, str]] = {
     STANDARD: f"v1a,{base64.b64encode(bytes(64)).decode()} {{}}", "stripe": f"{{}},v0={bytes(32).hex()}",
 }  # fmt: skip
-"""Scheme → a header's value with a signature of a future version, and `{}` for the signature of today's."""
+"""Scheme → a header's value with two signatures: one of a future version, and `{}` in place of the genuine one."""
 
 _PATIENCE_S: Final = 5
 """The exam waits this many seconds beyond the limit, to tell a late response from none."""
@@ -225,7 +225,8 @@ class Exam:
     def _checked_out(self, checkout: Callable[[str], object], phone: str) -> str:
         """Runs the shop's checkout, and returns the id of the intent that it created, or else of the charge.
 
-        Raises WorkbenchError: the checkout failed and created no payment. Raises NotExamined: it created none.
+        Raises WorkbenchError: the checkout failed and created no payment. Raises NotExamined: it ended without an error
+        and created none.
         """
         earlier = self._ids()
         failure: WorkbenchError | None = None
@@ -364,7 +365,7 @@ def _valid(exam: Exam) -> PaymentEvents:
 
 
 def _duplicate(exam: Exam) -> PaymentEvents:
-    """Delivers several copies of each event at the same moment, then the payment as usual; returns the payment.
+    """Delivers several copies of each event of a payment at the same moment, then each once; returns the payment.
 
     A shop may fulfil the order at any event, so every event is repeated.
     """
@@ -398,7 +399,7 @@ def _exact_bytes(exam: Exam) -> None:
 
 
 def _tampered(exam: Exam) -> PaymentEvents:
-    """Sends a genuine message with its body, id or timestamp changed; returns an unpaid payment, which the body names.
+    """Sends a genuine message with its body, id or timestamp changed; returns the unpaid payment in the changed body.
 
     A shop that looks up the id before it verifies takes the changed body for a duplicate.
     """
@@ -460,7 +461,7 @@ def _several_signatures(exam: Exam) -> None:
     exam.require("several")
     event, headers = exam.signed_success()
     *_, last = headers
-    two_signatures = _TO_COME[exam.scheme]
+    two_signatures = _WITH_FUTURE_SIGNATURE[exam.scheme]
     exam.send(two_signatures.format("…"), event.body, {**headers, last: two_signatures.format(headers[last])})
 
 

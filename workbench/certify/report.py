@@ -81,7 +81,7 @@ _WITH_A_CAUSE: Final = {"Came back", "Cause"}
 class Report:
     """The result of an exam as text, HTML, JSON and JUnit's XML; `at` is an RFC 3339 time.
 
-    `switched` is row of the register → value, of rows that were not at their default. `took_s` is in seconds. `causes`
+    `switched` is row of the register → value, for rows that were not at their default. `took_s` is in seconds. `causes`
     has a row for each cause that explains failed checks.
     """
 

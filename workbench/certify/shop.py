@@ -51,7 +51,10 @@ class Target:
         self._outbound = Outbound()
 
     def listens(self) -> bool:
-        """True if a program takes connections at the URL; for `localhost`, `post` then uses its IPv4 or IPv6."""
+        """True if a program takes connections at the URL.
+
+        For `localhost`, tries IPv4 first and then IPv6; `post` then uses the address that took the connection.
+        """
         if not is_localhost(self.host):
             return self._connects(self.host)
         # Node may listen at localhost on IPv6 only.
@@ -141,7 +144,10 @@ class ShopOrder(NamedTuple):
 
 
 def total(orders: Iterable[int | ShopOrder]) -> ShopOrder:
-    """Adds up one payment's orders, of which numbers are fulfilments; the status is `paid` if no order has another."""
+    """Adds up the orders of one payment; a number is how often the shop fulfilled an order.
+
+    The status is one that is not `paid` if any order has such a status, else `paid`; None if no order has a status.
+    """
     read = [order if isinstance(order, ShopOrder) else ShopOrder(order) for order in orders]
     statuses = sorted((order.status for order in read if order.status), key=PAID.__eq__)
     return ShopOrder(sum(order.fulfilled for order in read), statuses[0] if statuses else None)

@@ -252,9 +252,9 @@ def scale_shown(call: ObservedCall) -> Reading:
 def channel_shown(call: ObservedCall) -> Reading:
     """Reads whether a charge's `channel` and `provider` may differ.
 
-    If the call creates a charge through another operator than the number's, the value is `equal` for two equal members,
-    and `asked_and_moved` for the requested channel and the number's operator. In any other call, a charge whose members
-    differ shows a Part of `asked_and_moved`.
+    If the call creates a charge through another operator than the number's, the value is `equal` if channel and
+    provider are the same. It is `asked_and_moved` if the channel is the requested operator, and the provider is the
+    number's operator. In any other call, a charge whose channel and provider differ shows a Part of `asked_and_moved`.
     """
     for charge in call.charges:
         channel, provider = (operator_id(charge.get(name)) for name in ("channel", "provider"))

@@ -39,7 +39,7 @@ BENCH is the variable that holds the Workbench; `bench`, or the only one there i
 is in _ afterwards."""
 _MOST_TEXT = 2000
 _OF_THE_SERVER = {"date", "server", *COMPUTED}
-"""Headers about the server, which differ from run to run."""
+"""Response headers that the magic does not show, because they differ from run to run or follow from the body."""
 _TYPED = re.compile(r'("text"\s*:\s*)"[^"]*"')
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -180,9 +180,9 @@ def load(shell: InteractiveShell) -> None:
 
 
 def _session(names: dict[str, Any], line: str) -> Session:
-    """The session of the Workbench in the variable that `line` names; without a name, in `bench`, or in the only one.
+    """The Workbench in the variable that `line` names; for an empty `line`, that in `bench`, else the only Workbench.
 
-    Raises Mistyped: no variable of this name holds a Workbench, or without a name there is none, or are several.
+    Raises Mistyped: the named variable holds no Workbench; or `line` is empty and there is no Workbench, or several.
     """
     bench_name, *more = line.split() or [""]
     if more or not (bench_name or "bench").isidentifier():

@@ -279,6 +279,7 @@ class Application:
     ) -> Response | _Finish:
         """Runs the operation or makes the page `handler`; for None, returns the error for an unknown path or method.
 
+        A _Finish is returned if the caller has to wait: it ends the request outside of a transaction.
         `methods` are the path's methods, which the refusal lists.
         """
         if isinstance(handler, Operation):

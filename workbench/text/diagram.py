@@ -93,7 +93,10 @@ _PIECE: Final = re.compile(r"(?:[^ /_.]|\.(?=\d))*[ /_.]|(?:[^ /_.]|\.(?=\d))+")
 
 
 class Shape(NamedTuple):
-    """Widths of a diagram, its times and lane headings; `shares` says how the gaps between lanes share the rest."""
+    """The widths of a diagram, of its times and of a lane's heading; a width of 0 puts times above their arrows.
+
+    `shares` are the relative widths of the gaps between lanes.
+    """
 
     width: int
     times: int

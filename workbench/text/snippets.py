@@ -226,7 +226,7 @@ def _literal(value: object) -> str:
 
 
 def _in_quotes(piece: str, index: int) -> str:
-    """A part of a text that was split at its variables, as Python; at an odd index, the part is a variable's name."""
+    """A part of a text that was split at its variables, as a Python expression; parts at odd indexes are variables."""
     shown = repr(piece)
     return piece if index % 2 else f'"{shown[1:-1]}"' if '"' not in shown else shown
 
@@ -498,7 +498,7 @@ def _own_headers(request: UnsentRequest) -> dict[str, str]:
 
 
 def _literal_of(kind: type) -> Callable[[Any], str | None]:
-    """A function that writes a value of this type as a literal; it returns None for other values and for True."""
+    """A function that writes a value of type `kind` as a literal; it returns None for True and for other types."""
     return lambda value: _literal(value) if isinstance(value, kind) and value is not True else None
 
 

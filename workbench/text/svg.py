@@ -145,12 +145,12 @@ def box(x: float, y: float, width: float, height: float, fill: str, stroke: str)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, stroke: str, **more: object) -> str:
-    """A straight line."""
+    """A straight line; `more` has further attributes."""
     return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=stroke, **more)
 
 
 def text_at(x: float, y: float, words: str, fill: str, **more: object) -> str:
-    """A line of text that begins at `x`, unless `text_anchor` is set."""
+    """A line of text that begins at `x`; attributes in `more`, such as `text_anchor`, override the usual ones."""
     usual = {"font_size": 12, "font_weight": 400, "text_anchor": "start"}
     return tag("text", words, x=x, y=y, fill=fill, **{**usual, **more})
 
@@ -162,7 +162,7 @@ def with_tooltip(element: str, words: str) -> str:
 
 
 def centred(x: float, y: float, words: str, **more: object) -> str:
-    """A line of text, centred on `x`."""
+    """A line of text, centred on `x`; `more` has further attributes."""
     return text_at(x, y, words, INK, text_anchor="middle", **{"font_weight": 600, **more})
 
 

@@ -46,10 +46,10 @@ def _time_s(event: ObservedCall) -> Decimal:
 
 
 def _clock_gap_s(traffic: Sequence[ObservedCall]) -> int:
-    """The most seconds between the clocks of the service and of the recorder; 0 if the clocks are near.
+    """The largest gap in seconds between the clocks of the service and of the recorder; 0 if the clocks are near.
 
-    A new object shows the service's time; a charge does not, because its call may wait for the customer. Without new
-    objects, the webhook with the shortest delay shows it, if the delay is negative or longer than a day.
+    A new object shows the service's time, except for a charge, whose call may wait for the customer. Without new
+    objects, the shortest delay of a webhook is the gap, if that delay is negative or longer than a day.
     """
     known_ids: set[str] = set()
     gaps_s: list[Decimal] = []
@@ -92,7 +92,7 @@ def _extra_endpoints(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _event_types(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads the type of an event from the first field that has one."""
+    """Reads how webhooks write an event's type, from the first of four fields that contains a text."""
     names = ("type", "event_type", "event", "topic")
     for call in traffic:
         if call.id == WEBHOOK:
@@ -103,7 +103,10 @@ def _event_types(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _prompt_timeout(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads how long prompts last: from a confirmation, if the clocks are near, or from its event, to `expires_at`."""
+    """Reads how long prompts last: the time to `expires_at` from the event of a prompt or from a confirmation.
+
+    A confirmation counts only if the clocks are near each other.
+    """
     is_near = not _clock_gap_s(traffic)
     for call in traffic:
         is_event = call.id == WEBHOOK and call.event.endswith("requires_action")
@@ -141,7 +144,7 @@ def _bounds(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _bounds_in(unit: str, traffic: Sequence[ObservedCall]) -> tuple[Reading, str]:
-    """The bounds that amounts show if charges are in this unit, and the exchange that shows them; empty for none."""
+    """The bounds that amounts show if charges are in `unit`, and the exchange that shows them, empty if none does."""
     decided = {
         call.amount * (CENT if unit == "minor" and call.id == "createCharge" else 1): call for call in traffic
         if call.amount and not call.is_fraction and (call.ok or (call.status in {400, 422} and "amount" in call.text))
@@ -175,7 +178,7 @@ def _unit(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _wait(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads whether a charge waits for the customer. A pending charge tells by a 202, or if it succeeds later."""
+    """Reads whether a charge waits for the customer. A pending charge shows it by a 202, or by a later success."""
     calls = [
         call for call in traffic if call.id == "createCharge" and call.is_accepted and (call.charges or not call.ok)
     ]
@@ -258,7 +261,7 @@ def _retention(kept_s: Decimal, forgotten_s: Decimal) -> Reading:
 
 
 _AT_LEAST_S, _FIRST_WAIT_S = 45, 180
-"""A first wait between these two, in seconds, is of no offered schedule: those begin with 5 s and 1800 s."""
+"""Bounds in seconds between which no offered schedule has its first wait: schedules begin with 5 s or 1800 s."""
 _WAITS: Final = {429, 502, 504}
 _REPLAYS: Final = {"replayEvent", "replayDelivery", "replayDeadLetters"}
 
@@ -406,7 +409,7 @@ class Finding(NamedTuple):
 
     @property
     def value(self) -> Value | None:
-        """The register's value, if traffic showed exactly this one; otherwise None."""
+        """The value that traffic showed, if it showed one value whole, and the register offers it; otherwise None."""
         only = next(iter(self.shown)) if self.result == "shown" else None
         return None if isinstance(only, Other) else only
 
@@ -451,7 +454,7 @@ class Evidence(Tabular):
 
     @property
     def seen(self) -> dict[str, str]:
-        """Row → what traffic showed of the row, as a question to the provider: for `letter`."""
+        """Row → a question to the provider that asks to confirm what traffic showed; `letter` takes this."""
         return {finding.gap.name: finding.asks for finding in self.findings if finding.shown}
 
     @property

@@ -140,7 +140,7 @@ class Exchange:
 
     @property
     def httpx(self) -> str:
-        """The call with `bench.http`."""
+        """The call as Python code that sends it with `bench.http`."""
         return self._snippet.httpx
 
     @property
@@ -311,7 +311,7 @@ font:13px/1.45 {svg.FONT};font-variant-numeric:tabular-nums}}
 .wb-saved details{{margin-top:8px;overflow-x:auto}}.wb-saved summary{{cursor:pointer;color:var(--wb-blue)}}
 @container (max-width:559px){{.wb-saved .wide{{display:none}}.wb-saved .tight{{display:block}}}}
 </style>"""
-"""CSS with the console's colours and fonts in the page's colour scheme; the page's width decides the diagram."""
+"""CSS with the console's colours and fonts in the page's colour scheme; the width decides which diagram is shown."""
 
 
 class Trace(Tabular, Sequence["dict[str, Any]"]):
@@ -405,10 +405,10 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _chosen(rows: AnyRows, name: str, value: str) -> AnyRows:
-    """The rows of some kinds (`name` is `kind`, `value` has commas between them), or of a payment (`payment`, its id).
+    """Filters rows by `name`: `kind`, with `value` as kinds separated by commas, or `payment`, with an id as `value`.
 
-    Requests the chosen rows from the sandbox, unless `rows` has all rows in memory, was filtered by `name` before, or
-    `value` is empty: then chooses among `rows`.
+    The sandbox filters, unless `rows` has all rows in memory or was filtered by `name` before, or `value` is empty:
+    then this function filters `rows`.
     """
     if isinstance(rows, PagedRows) and len(rows) > len(rows.latest) and value and name not in rows.filters:
         return PagedRows(rows.ask, {**rows.filters, name: value}, rows.latest[-1]["seq"])
@@ -427,7 +427,7 @@ def _filtered(rows: AnyRows, name: str, value: str) -> Rows:
 
 
 def _accounts_of(entries: Rows) -> TAccounts:
-    """The T-accounts of the trace's ledger entries, below the entries' names."""
+    """The T-accounts of the trace's ledger entries; a line above the accounts lists the entries."""
     postings = [
         {
             "account": account, "side": side, "amount_minor": minor, "currency": currency, "number": number,

@@ -98,7 +98,7 @@ class Reconciliation(Reconciled):
     def decided(self) -> pd.DataFrame:
         """The id, variance_minor, verdict, who and rule of each break that a person or a rule has decided.
 
-        These are open breaks, and breaks that closed in this period, by the decision or because it was booked since.
+        The frame has open breaks and breaks that this period closed, by the decision or because their rows now match.
         """
         names = ["id", "variance_minor", "verdict", "who", "rule"]
         decided = (part[part["verdict"].notna()] for part in (self.breaks, self.closed))
@@ -190,8 +190,8 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
 
     Tables may be DataFrames of pandas, Polars or PySpark, Arrow tables, DuckDB relations, or paths (or patterns) of
     Parquet. A table needs the four columns account, key, occurred_at and amount, or all columns of its side, which
-    `analysis.shapes` declares. A column `phone_hash` goes with masked numbers; a ledger's column `description` is shown
-    as the narrative of breaks that only the ledger has.
+    `analysis.shapes` declares. A column `phone_hash` has hashes of masked numbers; a ledger's column `description` is
+    shown as the narrative of breaks that only the ledger has.
 
     ledger: a table with four columns or with those of LEDGER_MOVEMENT, a .csv or .xlsx file for `read_ledger`, what
     `read_ledger` returns, or `bench.ledger`. Only the rows of the statements' accounts are compared.
@@ -202,11 +202,11 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     carry_forward: the carry-forward of an earlier result, or the folder into which its `save` wrote. Statement lines
     that the earlier run settled are refused, or left out if `skip_settled`.
     as_of: the day of the reconciliation; for `bench.ledger` the default is the day of the sandbox's clock. A row of a
-    later day does not move the closing date. A row without a partner is invalid if it is dated later, or outside of
-    the period that its file states; without `as_of`, also if it is the one line of a file that is over a year later
-    than all others, as a mistyped year is. In a later run, it is valid once it has a partner; one that was dated after
-    `as_of`, also once its day has come.
-    engine: `duckdb` (the default, but for Spark's tables) or `spark`.
+    later day does not move the closing date. A row without a partner is invalid if it is dated after `as_of`, or
+    outside of the period that its file states. Without `as_of`, a row without a partner is also invalid if it alone is
+    over a year later than all other rows of its file: its year may be mistyped. A later run takes an invalid row as
+    valid if it finds a partner for the row, or if the row was only dated after `as_of` and that day has come.
+    engine: `duckdb` or `spark`; the default is `spark` if an input is a Spark table, else `duckdb`.
     decisions: people's decisions about breaks: `decisions.csv`, a file or a frame of breaks with verdicts, or a frame
     (columns DECIDED). Decisions that were carried forward count too. Decisions change no figure.
     rules: a TOML file of your own rules. A `[[rule]]` changes no figure; `[match]` says how rows are matched.
@@ -417,10 +417,11 @@ def _carried(
     run: Run, rows: pa.Table, lines: Sequence[Mapping[str, Any]], decisions: pd.DataFrame, settled: pd.DataFrame,
     opened: tuple[pd.DataFrame, int],
 ) -> CarryForward:  # fmt: skip
-    """The carry-forward; `rows` are the rows of open breaks, `lines` those of the proof.
+    """Builds the carry-forward; `rows` are the rows of open breaks, `lines` the rows of the proof.
 
-    `settled` has the settled statement lines (columns TOLD). `opened` has the open rows (columns CARRIED), and the
-    number of those whose customer's number the next run cannot compare.
+    `decisions` has the decisions for the next run (columns DECISION), `settled` the settled statement lines (columns
+    TOLD). `opened` has the open rows (columns CARRIED), and the number of those whose customer's number the next run
+    cannot compare.
     """
     kept, unkeyed = opened
     closed = [
@@ -472,7 +473,7 @@ def _inputs(run: Run) -> pd.DataFrame:
 
 
 _FAR = 31
-"""A note warns if a file's last day is more days than this after all others, and after more days than these span."""
+"""A note warns if the gap before a file's last day exceeds this many days, and also the span of all earlier days."""
 
 
 def _notes(run: Run, broken: Broken, lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -544,7 +545,7 @@ def _matched(
 
 
 def _far(file: Statement, closing: int | None) -> Iterator[str]:
-    """Yields a warning if the last day, on which the books close, is long after all others: its year may be mistyped.
+    """Yields a warning if the books close on a file's last day, long after its other days: its year may be mistyped.
 
     `closing` is the account's closing day, counted from 1970; None if the account has none.
     """

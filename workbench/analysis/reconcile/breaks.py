@@ -89,10 +89,10 @@ class Broken(NamedTuple):
     `breaks` has the columns BREAK, in an order that depends only on its rows. `rows` has each row of either side that
     is part of a break (columns _BROKEN), with its narrative, the day `since` which it is carried forward, and as
     `place` the index of its break in `breaks`. `settled` has two kinds of pairs that are no breaks, each with its
-    `rule` and `group`: pairs that a rule without a key matched, and pairs that the ledger booked late (rule `key`); a
-    fee on a line of its own has a row of its own there. `matched` counts these pairs by account and rule. `tolerated`
-    is account → the sum of the differences within the tolerance. `unsure` counts the rows that have no partner only
-    because their customers' numbers cannot be compared.
+    `rule` and `group`: pairs that a rule without a key matched, and pairs that the ledger booked late (rule `key`). A
+    fee that is a line of its own is also a row of its own in `settled`. `matched` counts these pairs by account and
+    rule. `tolerated` is account → the sum of the differences within the tolerance. `unsure` counts the rows that have
+    no partner only because their customers' numbers cannot be compared.
     """
 
     breaks: pd.DataFrame
@@ -258,7 +258,7 @@ def _misdated(run: Run, waiting: pa.Table, prefix: str) -> pa.Array:
 
     A statement row may lie outside of its statement's period by as many days as a pair's dates may differ. A statement
     with rows that were carried forward has no first day, since these rows may be older. Every other row may have any
-    date up to `as_of`. What an earlier run said of the date of a carried row stays.
+    date up to `as_of`. A carried statement row keeps the problem that the earlier run recorded.
     """
     # Old lines may still be open under the name of an earlier statement.
     known, periods = set(run.brought.rows["statement"]), {}
@@ -495,7 +495,7 @@ def _distinct(ids: Iterable[str]) -> list[str]:
 
 
 def _narratives(pairs: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """Name → column: the texts of each pair's statement row, else of its ledger row, and the day since it is open.
+    """Name → column: the texts of each pair's statement row, else of its ledger row, and `since_date`.
 
     A grouped pair has the texts of the first row of that side.
     """
@@ -636,7 +636,7 @@ def _masked_texts(run: Run, rows: pa.Table) -> tuple[Mapping[str, pa.Array], pa.
 
 
 def _without_charges(pairs: pa.Table, rows: pa.Table, rules: Sequence[Rule]) -> tuple[pa.Table, pa.Table]:
-    """Changes the code of charges and interest from `timing` to missing in the ledger: nothing else will book them.
+    """Changes the code of charges and interest from `timing` to missing in the ledger: no ledger row will follow.
 
     A row is a charge or interest by its statement's type, else by its words, or by one of `rules`. Both tables are
     returned with the new codes.
@@ -695,8 +695,8 @@ def _texts_in_inputs(run: Run, rows: pa.Table, side: str) -> pa.Table:
 def _identity(rows: pa.Table) -> pa.ChunkedArray:
     """A text for each row by which the next run recognises it among the open rows.
 
-    For a statement line, the text includes date and amount, since the files of two months may have one name. A problem
-    counts unless it is one of the date, which a row loses that has a partner.
+    For a statement line, the text includes date and amount, since the files of two months may have one name. It also
+    includes the row's problem, but no problem of the date, which disappears when the row finds a partner.
     """
     problem = pc.if_else(pc.starts_with(rows["problem"], MISDATED), None, rows["problem"])
     rows = with_column(rows, "problem", problem)

@@ -128,9 +128,9 @@ class CarryForward(Tabular):
                 files.write(getattr(self, name), path, shape)
 
     def lost_words(self, folder: str | Path) -> str:
-        """A warning if `save` would overwrite a carry-forward that has more decisions, or that alone is reviewed.
+        """A warning if `save` would overwrite more decisions, or replace a reviewed carry-forward by an unreviewed one.
 
-        Empty if the folder has no such carry-forward, or one of an earlier period.
+        Empty if there is nothing to warn of, or if the carry-forward in the folder is of an earlier period.
         """
         paths = {name: Path(folder) / f"{name}{files.PARQUET}" for name in ("closed", "decisions", "signed")}
         try:
@@ -159,7 +159,7 @@ class CarryForward(Tabular):
         return CarryForward(**{name: kept[kept["account"].isin(accounts)] for name, kept in mine.items()})
 
     def judged_by(self, ends: Mapping[str, int]) -> "CarryForward":
-        """This carry-forward; a row that was invalid only for a late date is valid again if this run reaches its date.
+        """Returns the carry-forward without the problems of rows whose date was too late, if this run reaches the date.
 
         `ends` is account → the last day of this run, counted from 1970.
         """
@@ -237,8 +237,8 @@ class LedgerRead:
     compares (columns ROW), and `closed` the rows that earlier runs closed. `late` (columns READ) has rows that were
     booked after their date was closed, and `missing` (columns READ) rows that were read earlier and are now missing or
     changed. `unknown` is account → OLDER or OTHER_KEY, for accounts in which rows read earlier cannot be recognised.
-    `begins` is account → the first day in today's ledger, for all other accounts; empty if no row is missing. `key_id`
-    is the id of the key that made the hashes.
+    `begins` is account → the first day in today's ledger, for accounts that are not in `unknown`; it is empty if no row
+    is missing. `key_id` is the id of the key that made the hashes.
     """
 
     moving: Callable[[], Frame]
@@ -330,7 +330,7 @@ def _moving(engine: SqlEngine, rows: Frame, secret: str) -> Frame:
 def _hash(engine: SqlEngine, secret: str, moment: str = f'coalesce(nullif("at", {_MIDNIGHT}), {_DAY}, 0)') -> str:
     """SQL for a row's hash. With the default `moment`, a day and its midnight in Lusaka give the same hash.
 
-    Of a DataFrame, `read_ledger` takes a midnight for a day or for a moment, depending on the other rows.
+    `read_ledger` reads a midnight in a DataFrame as a day or as a moment, depending on the other rows.
     """
     numbers = [f"cast({number} as string)" for number in (moment, "signed")]
     texts = ("account", "coalesce(key, '')", *numbers, "coalesce(currency, '')")
@@ -466,7 +466,7 @@ def settled_before(engine: SqlEngine, lines: Frame, settled: pd.DataFrame) -> Fr
 
 
 def refuse_settled(engine: SqlEngine, lines: Frame) -> None:
-    """Raises ReconcileRefused, naming the files, if there are `lines`: files repeat these, and they are settled.
+    """Raises ReconcileRefused, naming the files, if `lines` has lines: files repeat what earlier runs settled.
 
     A file repeats lines if an earlier run had it too, or if its period overlaps that of an earlier file.
     """
@@ -503,7 +503,7 @@ def rows_open(engine: SqlEngine, carried: CarryForward, side: str) -> Frame:
 
 
 def unkeyed_words(rows: int) -> str:
-    """A sentence that the next run cannot compare the customers' numbers of `rows` open rows; empty for 0."""
+    """A sentence saying that the next run cannot compare the customers' numbers of `rows` open rows; empty for 0."""
     words = f"The next run cannot compare the customers' numbers of {counted(rows, 'open row')}. {GIVE_THE_KEY}"
     return words if rows else ""
 

@@ -62,7 +62,7 @@ class Allowed(NamedTuple):
     """Limits within which two rows with one key agree; amounts are in minor units.
 
     `days` is SQL for the most days between the dates of a pair, by account; `most_days` is the largest such number.
-    `by_amount` has the accounts whose rules match rows by amount → True if a rule takes the row of the nearest day.
+    `by_amount` is account → True if a rule takes the row of the nearest day; only accounts with rules by amount.
     """
 
     amount_minor: int
@@ -108,10 +108,11 @@ _NEAREST: Sequence[tuple[tuple[str, ...], bool, bool]] = (
     (("direction",), True, False),
     (("key",), False, True),
 )
-"""Passes that pair the remaining rows of a group: the fields that must agree, and two flags.
+"""The passes that pair the remaining rows of a group, in order: the fields that must agree, and two flags.
 
-With the first flag, a pass pairs only completed rows. With the second, it pairs one row of each side: a completed row
-that is no duplicate, or any row of a group without a pair. The pairs may differ in other fields, and are then breaks.
+The first flag limits a pass to completed rows. The second limits a pass to one row of each side: a completed row that
+is no duplicate, or any row of a group without a pair. The rows of a pair may differ in other fields, and then the
+pair gets a code.
 """
 
 
@@ -254,7 +255,7 @@ def classify(
     agreed = f"(select * from {compared} where code is null or code = '{TOLERATED}')"
     invalid = {side: conform(frame, ROW, "bad") for side, frame in rows.items() if bad[side]}
     if overlaps and STATEMENT in invalid:
-        invalid[STATEMENT], repeated = _once(engine, invalid[STATEMENT])
+        invalid[STATEMENT], repeated = _split_repeated(engine, invalid[STATEMENT])
         special = both(special, repeated)
     return Classified(agreed, special, opened, unpaired, list(invalid.values()))
 
@@ -263,8 +264,8 @@ def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
     """SQL for the special groups: those with several rows on a side, a batch, or certain rows of an earlier run.
 
     Such a row of an earlier run is settled, a duplicate, or open and not completed; `carried` is true if there are rows
-    of an earlier run. The result has the columns _MARK: its `rows` and `batches` count the group's rows, and its rows
-    with a batch, on the sides that make the group special.
+    of an earlier run. The result has the columns _MARK. `batches` counts the group's rows with a batch. `rows` counts
+    all rows of each side that has several rows or a batch, and adds 1 for each such row of an earlier run.
     """
     # Each side by itself: one aggregation over both takes a third longer.
     marks = [
@@ -311,12 +312,13 @@ def _members(
 
 
 def with_fees(engine: SqlEngine, rows: pa.Table, everything: Frame, by_amount: Mapping[str, bool]) -> pa.Table:
-    """The rows (columns _OPEN_ROW) of groups with a payment and its fee on two lines: these become one row with a fee.
+    """Joins a payment and its fee on two lines to one row, and returns all rows of the groups where that happened.
 
-    `rows` (columns SPECIAL) are all rows of groups without a batch. The two lines become one row if the other side has
-    a fee under this key too, in a column or on a line of its own. They also do if the other side has no movement under
-    this key. But in the accounts `by_amount` (see Allowed), each line may then match a row of its own amount in
-    `everything`, the rows of both sides: see _without_rows_of_their_own.
+    `rows` (columns SPECIAL) are the rows of all groups without a batch; the result has the columns _OPEN_ROW. The lines
+    are joined if the other side has a fee under this key too, in a column or on a line of its own, or if it has no
+    movement under this key. In the second case, in accounts of `by_amount` (see Allowed), each line may match a row of
+    its own amount. There the lines stay apart if a rule takes the row of the nearest day, and also if `everything`, the
+    rows of both sides, has a row that a line can match (see _without_rows_of_their_own).
     """
     rows = rows.take(_order(rows))
     names = [*GROUP, "side", "key", "day", "currency", "direction", "amount", "fee", "status", "kind", "refers"]
@@ -356,8 +358,9 @@ def with_fees(engine: SqlEngine, rows: pa.Table, everything: Frame, by_amount: M
 def _without_rows_of_their_own(engine: SqlEngine, rows: pa.Table, everything: Frame, lone: _FeesOf) -> _FeesOf:
     """The groups of `lone` whose lines become one row, since no line can match a row of its own amount.
 
-    The lines stay apart if the other side of the account has, on any day, a row of the net amount of one of them. They
-    also do if their sum is the sum of such lines that stay apart: a row of the other side may be that of either.
+    A group's lines stay apart if the other side of the account has, on any day, a row of the net amount of one line.
+    They also stay apart if their sum equals the sum of a group whose lines stay apart, since a row of that sum on the
+    other side could belong to either group.
     """
     shape = {name: ROW[name] for name in ("account", "side", "currency", "signed")}
     of_rows = [*zip(*(rows[name].to_pylist() for name in shape), strict=True)]
@@ -379,9 +382,9 @@ Row = dict[str, Any]
 _FEE: Final = "fee"
 _MAY_BE_FEE: Final = (_FEE, "other", "", None)
 _MOST_OF_FEE, _LEAST_PAYMENT = 4, 10
-"""A line is a fee up to four times the fee that the other side has, or up to a tenth of the payment if it has none."""
+"""A line without the type `fee` is a fee up to 4 times the other side's fee, or 1/10 of the payment if it has none."""
 _MOST_LINES: Final = 20
-"""A key of more rows on a side names no payment."""
+"""The most rows of one key on a side among which payments and their fees are searched."""
 
 
 def _fees(rows: Sequence[Row], others: Sequence[Row]) -> dict[int, int]:
@@ -533,10 +536,11 @@ def special_of(engine: SqlEngine, rows: Frame, *, overlaps: bool, respelt: bool 
     return engine.keep(conform(summed, SPECIAL, agrees=agrees))
 
 
-def _once(engine: SqlEngine, invalid: Frame) -> tuple[Frame, Frame]:
-    """The unusable statement rows that count (columns ROW), and the repeated lines among them (columns SPECIAL).
+def _split_repeated(engine: SqlEngine, invalid: Frame) -> tuple[Frame, Frame]:
+    """Splits unusable statement rows into those that count (columns ROW) and repeated lines (columns SPECIAL).
 
-    As for other lines, see _told_again, but all contents must agree. A row with neither key nor date always counts.
+    _told_again finds the repeated lines, which do not count; here their other contents (_CONTENTS) must agree too. A
+    row with neither key nor date always counts.
     """
     numbers = dict.fromkeys((name for name, kind in SPECIAL.items() if kind == "int64" and name not in ROW), "0")
     numbers |= {"fresh": f"case when {_IS_NEW} then 1 else 0 end"}
@@ -670,7 +674,7 @@ def nearest(opened: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 def _is_duplicate(row: dict[str, object], stands: Counter[tuple[object, ...]]) -> bool:
-    """True if a row with the same side, key and direction is already paired, or counted in `stands`.
+    """True if a row with the same side, key, direction and status is already paired, or counted in `stands`.
 
     Also true if an earlier run carried the row forward as a duplicate. `stands` counts rows by _duplicate_key.
     """

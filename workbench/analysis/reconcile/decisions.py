@@ -476,7 +476,7 @@ def is_open(breaks: pd.DataFrame) -> pd.Series:
 
 
 def by_whom(breaks: pd.DataFrame) -> dict[str, Counter[str]]:
-    """Person or rule → verdict → the number of the breaks that it decided so."""
+    """Person or rule → wording of a verdict (VERDICTS) → the number of breaks with this verdict."""
     counts: dict[str, Counter[str]] = {}
     for verdict, who, rule in python_rows(breaks[breaks["verdict"].notna()], "verdict", "who", "rule"):
         counts.setdefault(who or f"the rule {rule!r}", Counter())[VERDICTS.get(verdict, verdict)] += 1
@@ -541,9 +541,9 @@ def stale_words(decisions: pd.DataFrame) -> str:
 
 
 def closing_words(decided: pd.DataFrame, breaks: pd.DataFrame) -> str:
-    """A sentence that nothing is left to decide, with those who decided the breaks in `decided`; empty if nobody did.
+    """A sentence saying that nothing is left to decide, and who decided the breaks `decided`; empty if nobody did.
 
-    It counts the `breaks`, those that no decision has closed, that wait for their booking.
+    The sentence counts the breaks in `breaks`, which no decision has closed, that wait for their booking.
     """
     deciders = {who: counts.total() for who, counts in by_whom(decided).items()}
     if not deciders:

@@ -292,7 +292,7 @@ def input_table(native: Native, side: Side) -> InputTable:
 
 
 def _read(native: Native, side: Side, phone_key: str | Path | bytes | None = None) -> Native:
-    """Reads a .csv or .xlsx file, or a table with only a few columns; returns any other input unchanged.
+    """Reads a .csv or .xlsx file, or a table that _is_unread is true for; returns any other input unchanged.
 
     Raises StatementRefused: the file or table cannot be read; the message names a function call that helps.
     """
@@ -373,8 +373,9 @@ _DERIVED: Final = {
 def side_rows(frame: Frame, side: str, *, carried: bool = False) -> Frame:
     """SQL for the rows of one side with the columns ROW.
 
-    `frame` has the columns of the side, as an engine loads them, and with `carried` also the column `was`. An empty key
-    or batch becomes null, since many tables have an empty text in place of a null.
+    `frame` has the columns of the side, as an engine loads them, and with `carried` also the column `was`, the break's
+    id in the earlier run, which is null otherwise. An empty key or batch becomes null, since many tables have an empty
+    text in place of a null.
     """
     columns = {our: f'"{own}"' for our, own in (SHARED | OWN[side]).items()} | {"side": f"'{side}'"}
     # A day outside of DAYS counts as missing.

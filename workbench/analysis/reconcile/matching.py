@@ -73,8 +73,8 @@ def match_without_keys(
     """Matches rows of `waiting` by the rules of their account, and proposes pairs by the customer's number.
 
     `rules` is account → its rules, of which the first, by key, is skipped. `describe` looks up statement descriptions.
-    Rows that are true in `is_misdated` have an impossible date: a rule matches them too, as a common key does, but no
-    pair with such a row is proposed. `is_batch` marks the ledger's batches; other grouped rows match nothing.
+    `is_misdated` is True for each row with an impossible date: rules match such rows too, but no pair with such a row
+    is proposed. `is_batch` is True for each batch of the ledger; rules match no other grouped rows.
     """
     single = pc.invert(waiting["grouped"]).to_numpy()
     matched: list[tuple[MatchRule, Pairs]] = []
@@ -253,8 +253,8 @@ class _Line:
 def _nearest(waiting: pa.Table, sides: Sequence[_Line], done: set[int], reach: int) -> Iterator[tuple[int, int]]:
     """Yields pairs of rows at most `reach` days apart, those of the nearest days first; rows in `done` are left out.
 
-    `sides` are the ledger's rows and the statement's. Rows of the same days are paired in their order. The two rows of
-    a pair never have different customers.
+    `sides` are the ledger's rows and the statement's. Several rows of one day are paired in the order of the table.
+    The two rows of a pair never have different customers.
     """
     ours, theirs = (
         [(place, spot) for place, spot in zip(side.places.tolist(), side.line.tolist(), strict=True)
@@ -453,7 +453,8 @@ def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting]) -> tuple[_Fit
 def _near(row: _Waiting, by_kind: Mapping[tuple[str, str], Sequence[_AtTime]]) -> Iterator[_Waiting]:
     """Yields the rows that fit `row` in time, and in all but the hidden digits of the customer's number.
 
-    A row without a time fits every row of its day. In `by_kind`, the rows of each kind are sorted by moment or by day.
+    A row without a time fits every row of its day. `by_kind` is (`alike`, one of _BY_DAY, _BY_TIME and
+    _WITHOUT_TIME) → rows, sorted by moment for _BY_TIME, else by day.
     """
     searched = [(_BY_DAY, row.day, 0)]
     if row.at is not None:

@@ -205,9 +205,9 @@ _ENOUGH = 3
 
 
 def before_gap(file: Statement, most: int) -> int | None:
-    """The last day but one of a file, if the following gap exceeds `most` days and the span of all earlier days.
+    """The last but one of the days on which a file has rows, if the last one follows after a wide gap; otherwise None.
 
-    Otherwise None. Days count from 1970.
+    A gap is wide if it exceeds `most` days and the span of all earlier days. Days count from 1970.
     """
     days = sorted(file.days)
     if not days[1:]:
@@ -219,8 +219,8 @@ def before_gap(file: Statement, most: int) -> int | None:
 def limit_of(file: Statement | None, as_of: int) -> int:
     """The last day on which a file may close books, counted from 1970: `as_of`, or the day before a mistyped year.
 
-    A row has a mistyped year if it is the only one of its day, over a year after all others, and by more days than the
-    others span. If the caller gave `as_of`, it is the limit.
+    If the caller gave `as_of`, the limit is `as_of`. Otherwise the last row's year counts as mistyped if the row is
+    alone on its day, and follows the other rows by over a year and by more days than the other rows span.
     """
     before = None if file is None or as_of < ANY_DAY else before_gap(file, _YEAR)
     if file is None or before is None:
@@ -491,7 +491,7 @@ def _commonest(counted: Totals, account: str) -> str | None:
 def _note(
     line: Mapping[str, Any], jumps: Sequence[tuple[str, dict[Any, Any]]], text: list[str], *, worked_out: bool
 ) -> str:
-    """The note of an account: the sentences `text`, then the first of `jumps`, and what differs between the balances.
+    """The note of an account: the sentences `text`, the first of `jumps`, the opening difference, and the gap.
 
     `line` is the row of the proof. A jump is the name of a statement and a row of its findings, where the running
     balance does not follow. With `worked_out`, the note says that the closing balance is computed. The new sentences

@@ -40,7 +40,7 @@ Digits beside • are a customer's number.
 _KEY_NUMBER: Final = re.compile(r"\D{0,12}?0*([1-9]\d*)")
 """A key that is a number, perhaps after a prefix and leading zeros, as in `CHQ 000412`."""
 _TIMES_THE_WINDOW: Final = 4
-"""Rows of one amount are suggested if they are at most this many times as far apart as a rule by amount allows."""
+"""Rows of equal amount are suggested up to this many times as far apart as the account's rules by amount allow."""
 _EVERY_CHOICE: Final = 12
 """Of up to this many rows, all combinations are tried; of more rows, combinations of up to `_PARTS`."""
 _PARTS: Final = 4
@@ -106,8 +106,8 @@ def suggestions_of(
     """The suggestions (columns SUGGESTION) for `breaks` (columns BREAK) that nothing has closed.
 
     Each has an undecided break; its other breaks may be ignored, or accepted and not yet booked. With `proof` (columns
-    PROOF), also rows that explain an amount that the proof leaves unexplained. `rules` is account → its matching rules:
-    with rules by amount, also rows that are a little further apart than these rules allow.
+    PROOF), rows that equal an account's unexplained difference are suggested too. `rules` is account → its matching
+    rules: if some match by amount, rows are also suggested that are further apart than these rules allow.
     """
     beyond = {}
     for account, declared in rules.items():
@@ -312,9 +312,9 @@ def _shared_numbers(opened: Sequence[_Break], _: _LeftOut) -> Iterator[Proposal]
 
 
 def _beyond_window(opened: Sequence[_Break], _: _LeftOut) -> Iterator[Proposal]:
-    """Yields two rows that are the only open rows of their net amount, and too far apart for the rules by amount.
+    """Yields two rows that are the only open rows of their net amount, and further apart than a rule by amount allows.
 
-    They are further apart than the shortest window of these rules, and at most four times the longest.
+    Their distance in days exceeds the shortest window of these rules, and is at most four times the longest.
     """
     by_effect: dict[tuple[Any, ...], dict[str, list[_Break]]] = defaultdict(lambda: {side: [] for side in SIDES})
     for row in opened:
@@ -397,7 +397,7 @@ class _Day(NamedTuple):
 
 
 def _sums(opened: Sequence[_Break], left_out: _LeftOut) -> Iterator[Proposal]:
-    """Yields rows of one side whose sum equals a row of the other side, or a difference.
+    """Yields a row with rows of the other side whose sum equals it, or a pair with rows whose sum equals its variance.
 
     Names of rows for which a limit ended the search are added to `left_out`.
     """

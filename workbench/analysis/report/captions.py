@@ -24,7 +24,7 @@ _FEW, _LISTED = 5, 20
 _REASON, _KEY = 200, 24
 """The most characters of a reason and of a key that a table shows."""
 _NARRATIVE, _NARROW, _PIPED = 60, 16, 120
-"""Characters: the least for a narrative on a terminal and without one; and the width of a line without a terminal."""
+"""The least width of a narrative on a terminal and without one, and the width of a line without one, in characters."""
 _CLOSINGS: Final = ("ledger_minor", "statement_minor")
 _GO_ON: Final = (
     'Go on with result.breaks, result.matches and result.proof (tables), result.report("page.html"), '
@@ -178,10 +178,11 @@ def account_rows(result: Reconciled) -> DisplayTable:
 
 
 def open_breaks(result: Reconciled, width: int | None, file: Path | None = None) -> DisplayTable:
-    """A table of the largest breaks to settle, grouped by advice. It leaves out unusable rows: see `unusable`.
+    """A table of the largest breaks of each code, grouped by advice.
 
-    `width` is the terminal's width in characters; None without a terminal. If breaks are left out, the last line names
-    `file` as the file with all breaks; None if no file has been written.
+    Decided breaks, breaks of the code `timing` and unusable rows (see `unusable`) are left out. `width` is the
+    terminal's width in characters; None without a terminal. If the table is too long for all breaks, its last line
+    names `file` as the file with all breaks; None if no file has been written.
     """
     is_left_out = result.breaks["code"].isin([TIMING, INVALID])
     to_settle = result.breaks[result.breaks["verdict"].isna() & ~is_left_out]
@@ -309,7 +310,7 @@ def variances(result: Reconciled, currency: str, by: str) -> DisplayTable:
 
 
 def proof(result: Reconciled) -> DisplayTable:
-    """A table of the closing balances and the parts of their difference, but no parts that are 0 in all accounts."""
+    """A table of closing balances, their difference and its parts; most parts are left out if 0 in all accounts."""
     always = (*_CLOSINGS, "difference_minor", "breaks_minor", "unexplained_minor")
     names = [
         str(name) for name in result.proof.columns

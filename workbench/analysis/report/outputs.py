@@ -144,7 +144,6 @@ AGAINST: Final[Mapping[str, tuple[str, int]]] = {
 
 The opposite account of all other recipes is suspense; if a rule gives the kind `interest`, it is interest.
 """
-"""The verdicts that are booked only if the books are wrong; a write-off is booked whichever balance it adjusts."""
 
 
 def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: date | None = None) -> pd.DataFrame:
@@ -208,6 +207,7 @@ def _decided(result: Reconciled) -> Iterator[dict[str, Any]]:
 def _without_entry(row: Mapping[str, Any]) -> str | None:
     """The reason why a decided break has no journal entry, as words that follow a number; None if it has an entry."""
     verdict = row["verdict"]
+    # A write-off is booked for either balance, any other verdict only if the break adjusts the books' balance.
     waits = verdict in TO_BOOK and verdict != WRITE_OFF and totals.item_of(row["code"], row["side"])[1] != BOOKS
     reasons = {
         "without an amount": not _lines(row),

@@ -375,7 +375,7 @@ class Planting:
         self._planted.sort(key=lambda row: row.at_ms)
 
     def _expect(self, name: str, room: int) -> None:
-        """Raises SimulationRefused: with `exactly`, there is `room` for fewer breaks of the kind `name` than wanted."""
+        """Raises SimulationRefused: with `exactly`, only `room` breaks of the kind `name` fit, fewer than wanted."""
         wanted = self._wanted.get(name, 0)
         if self._exactly and room < wanted:
             text = f"{wanted} of {name} were asked for, and the month has room for {room}."

@@ -1,4 +1,4 @@
-"""A month of a merchant's payments: drawn by keyed hash, sent as commands in order of time, reported as rows."""
+"""A month of a merchant's payments: drawn at random, sent as commands in order of time, reported as statement rows."""
 
 import heapq
 import math

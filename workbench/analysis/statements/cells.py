@@ -151,7 +151,7 @@ class CellColumn:
         return mask_of(pc.equal(self.texts, cell).fill_null(cell == ""))[self.codes]
 
     def replaced(self, where: Mask, other: "CellColumn") -> "CellColumn":
-        """A column in which the rows of the mask `where` have the cells of `other`, which has one row for each."""
+        """A copy in which the rows of the mask `where` have the cells of `other`, a column of only these rows."""
         codes = self.codes.astype(np.int64)
         codes[where] = len(self.different) + other.codes
         if self.kind == other.kind == "text":
@@ -299,7 +299,7 @@ def matched(texts: pa.Array, pattern: str) -> Mask:
 
 
 def mask_of(holds: pa.Array | pa.ChunkedArray) -> Mask:
-    """A mask that is True where `holds` is, and False where it is null."""
+    """Converts Arrow booleans to a mask; null becomes False."""
     return np.asarray(holds.fill_null(fill_value=False), bool)
 
 
@@ -444,8 +444,9 @@ class Amounts:
     def quick(self, read: Callable[[Cell], Any]) -> Quick:
         """Fast readers of plain amounts: texts in the format of the layout, and exact numbers.
 
-        They give amounts the signs that the slow reader `read` gives the texts `1` and `-1`. If `read` refuses one of
-        these, they leave all amounts with its sign to `read`.
+        `read` is the slow reader. Its results for the texts `1` and `-1` show which sign it gives to positive and to
+        negative amounts; the fast readers give the same. If `read` refuses `1` or `-1`, the fast readers leave all
+        amounts with that sign to `read`.
         """
         major = 10**self._decimals
         above, below = ({major: 1, -major: -1}.get(read(text), 0) for text in ("1", "-1"))
@@ -473,7 +474,10 @@ class Amounts:
         }
 
     def _digits_and_style(self, text: str) -> tuple[str, str]:
-        """The digits and the style of an amount: an empty style if the sign is unclear, both empty for other text."""
+        """The digits of an amount, and the style that writes its sign, a value of `_STYLES`.
+
+        The style is empty if the sign is unclear; both are empty if the text is no amount.
+        """
         if len(text) > _LONGEST_AMOUNT:
             return "", ""
         matches = _PART.finditer(text.replace("\u2212", "-"))

@@ -73,8 +73,8 @@ class LayoutCheck(Tabular):
         return table(caption, columns, [[row[name] for name in filled] for row in rows])
 
 
-def _row(row: Mapping[Any, Any]) -> dict[str, str]:
-    """Heading → the text of a row's cell, with customers' numbers masked; amounts stay numbers."""
+def _row(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """Heading → a row's cell: an amount as in `row`, any other value as text with customers' numbers masked."""
 
     def text(name: str) -> str:
         return "" if absent(row[name]) else shortened(" ".join(mask(str(row[name])).split()), _LONGEST)

@@ -183,7 +183,7 @@ class Cut:
         return Amounts(decimal, thousands, self.currency[0] if self.currency else ZMW.code)
 
     def says_only(self, words: Collection[str], heading: str) -> bool:
-        """True if a column has words, and only these."""
+        """True if a column has any text, and every text is in `words`; blank cells do not count."""
         return bool(own_words := {*self.words[heading]} - {""}) and own_words <= {*words}
 
     def share(self, kind: Callable[[str], object], heading: str) -> float:
@@ -273,10 +273,11 @@ def _is_row(cells: Sequence[Cell]) -> bool:
 
 
 def readings_of(cells: Mapping[int, Cell]) -> dict[str, dict[int, int]]:
-    """Format → line → milliseconds since 1970, for the cells that the format reads; all read a workbook's own moments.
+    """Format → line → milliseconds since 1970, for the cells that the format reads.
 
-    The formats combine each of DAYS with each format of a time in the texts. If all texts with a date end in a
-    midnight, as spreadsheets add it to days, the formats have the midnight as fixed text and no time.
+    Every format reads a workbook's own moments. The formats combine each of DAYS with each format of a time in the
+    texts. If all texts with a date end in a midnight, as spreadsheets add it to days, the formats have the midnight as
+    fixed text and no time.
     """
     own = {line: milliseconds(at.replace(tzinfo=UTC)) for line, at in cells.items() if isinstance(at, datetime)}
     texts = {line: cell.strip() for line, cell in cells.items() if isinstance(cell, str)}

@@ -46,7 +46,7 @@ _OTHERS: Final[Mapping[bytes, tuple[str, str]]] = {
 _HEAD: Final = 4096
 _MANY_BYTES: Final = 1 << 20
 _AT_A_TIME: Final = 1 << 17
-"""The bytes that are looked at in one step: more would not stay in the processor's own memory."""
+"""The number of bytes to check in one step: larger blocks would not fit into the processor's cache."""
 _LONGEST_CELL: Final = 1 << 20
 """The most characters of a cell; by default the csv module takes 131,072."""
 
@@ -55,7 +55,7 @@ _QUOTE, _LINE_FEED, _RETURN = b'"\n\r'
 _ASCII: Final = 128
 _BLOCK_BYTES: Final = 4 * _LONGEST_CELL
 _LEAST_BETWEEN: Final = 3
-"""The least average of characters per delimiter, quote or line break in a large file that Arrow splits."""
+"""Arrow splits a large file only if delimiters, quotes and line breaks are at most one in this many bytes."""
 _MANY_ODD: Final = 1_000
 """The most rows with more or fewer cells than the header in a file that Arrow splits."""
 _MOST_COLUMNS: Final = 1_000
@@ -269,7 +269,10 @@ def _utf_8(path: Path) -> str | None:
 
 
 def _wrong_encoding(path: Path, encoding: str, after: int) -> StatementRefused:
-    """The exception for a file that is not in `encoding`; it names the first wrong line of UTF-8, else line `after`."""
+    """The exception for a file that is not in `encoding`.
+
+    It names the first line that is not UTF-8 or, for another encoding, the line number `after`.
+    """
     line = after
     if encoding.startswith("utf-8"):
         with path.open("rb") as handle:

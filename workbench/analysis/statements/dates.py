@@ -370,7 +370,7 @@ def _read_fixed(by: DateFormat, texts: pa.Array, values: NDArray[np.int64]) -> N
 
 
 def _seconds(texts: pa.Array) -> pa.Array | None:
-    """The seconds since 1970 of texts such as `2026-01-05 08:00:00`; None if any text is another.
+    """The seconds since 1970 of texts such as `2026-01-05 08:00:00`; None if any text has another form.
 
     Arrow reads these, and refuses days that do not exist, in a third of the time that a pattern takes.
     """

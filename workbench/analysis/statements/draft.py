@@ -423,7 +423,8 @@ def _settle_ways(sample: Cut, columns: dict[str, str]) -> None:
     """Changes `columns` (field → heading) in place so that they show the direction of a row in only one way.
 
     Removes `amount` or `direction` beside debit and credit, `direction` beside a signed amount, and `from` or `to` if
-    it stands alone. A column of types becomes `direction`, and a direction `side`, if the other columns require it.
+    it stands alone. A `direction` beside debit and credit becomes the balance's `side`. If an amount has no direction,
+    a `type` with only words for directions becomes `direction`.
     """
     money = sample.money.get(columns.get("amount", ""))
     if {"debit", "credit"} <= columns.keys():
@@ -444,7 +445,7 @@ _BY_CELLS: Final[dict[str, set[str]]] = {
     "moment": set(), "status": set(), "amount": {"debit"}, "direction": {"debit", "from"}, "phone": {"from", "to"},
     "key": set(), "description": set(),
 }  # fmt: skip
-"""Field whose column the cells alone may show → the fields whose columns make one for this field needless."""
+"""Field whose column may be found by its cells alone → other fields; if one of them has a column, none is sought."""
 
 
 def _scores(sample: Cut, heading: str) -> dict[str, float]:
@@ -480,7 +481,7 @@ def _moments(draft: Draft) -> dict[int, Cell]:
 
 
 def _dates(draft: Draft, *, newest_first: bool | None) -> set[int]:
-    """Declares in `draft` the formats of dates that read most rows, and the proof of the only format, if there is one.
+    """Declares in `draft` the formats of dates that read most rows; if only one format is left, adds its proof.
 
     A proof is a row that the format with day and month swapped cannot read, the period above the header, or the order
     of the rows (`newest_first`; None if it is unknown). If several formats are left, or days are unread, adds doubts.
@@ -787,7 +788,7 @@ def _preamble(draft: Draft) -> None:
 
 
 def _result(draft: Draft) -> tuple[list[str], set[int]]:
-    """Sentences on how the draft reads the file, or why it cannot; and on the shipped layout that has its headings.
+    """Sentences on how the draft reads the file, or why it cannot; and on a shipped layout with the file's headings.
 
     The second value has the lines that repeat the row above, with its balance, and so count as no rows of their own.
     """

@@ -219,7 +219,7 @@ ArrowColumns = dict[str, Any]
 """Name of a column → its values, an Arrow array."""
 
 
-def _everywhere(holds: Mask, words: str) -> list[tuple[int, str]]:
+def _problems_where(holds: Mask, words: str) -> list[tuple[int, str]]:
     """A pair (index, `words`) for each row in the mask."""
     return [(place, words) for place in np.flatnonzero(holds).tolist()]
 
@@ -239,7 +239,7 @@ class _Fields:
         self.blame((at, f"the row has {len(cells)} cells and the header {width}") for at, cells in body.odd.items())
         is_header = all_hold(column.has(cell) for column, cell in zip(body.columns, file.header, strict=True))
         is_header[[*body.odd]] = False
-        self.blame(_everywhere(is_header, "the header is repeated here"))
+        self.blame(_problems_where(is_header, "the header is repeated here"))
         self.currencies = self.read("currency", absent=currency)
         # A row without a readable currency is read in the file's.
         coded = self.currencies.fill_null(currency).dictionary_encode()
@@ -249,7 +249,7 @@ class _Fields:
         """The readers of each currency, and its rows in their order."""
 
     def blame(self, bad: Iterable[tuple[int, str]], field: str = "") -> None:
-        """Adds problems: pairs of a row's index and a reason, before which the heading of `field` is put, if given."""
+        """Adds problems, pairs of a row's index and a reason; a reason begins with the heading of `field`, if given."""
         called = f"{self.headings.get(field, field)} " if field else ""
         for place, words in bad:
             self.problems[place].append(called + words)
@@ -314,7 +314,7 @@ class _Fields:
     def phones(self, in_texts: pa.Array, directions: pa.Array) -> list[pa.Array]:
         """Two columns: customers' masked numbers, and their hashes.
 
-        A row's number is that in `in_texts`, the matches in the descriptions, else the cell in the column `phone`. If
+        `in_texts` has the numbers found in the descriptions. For any other row, the column `phone` has the number. If
         there is no such column, it is the number of the other party: the sender of incoming money, or the receiver.
         """
         numbers = [self.all_are(None)] * 2
@@ -430,16 +430,16 @@ def _by_columns(fields: _Fields) -> ArrowColumns:
     amounts = pc.unique(debits.drop_null()).to_numpy()
     if (amounts < 0).any() and not (amounts > 0).any() and not fields.layout.negative and "balance" not in fields.cells:
         words = "is negative like every debit here, and no balance shows the side: set negative in the layout"
-        fields.blame(_everywhere(debits.fill_null(0).to_numpy() != 0, words), "debit")
+        fields.blame(_problems_where(debits.fill_null(0).to_numpy() != 0, words), "debit")
         debits = pc.if_else(pc.equal(debits, 0), debits, None)
     credits_ = fields.money("credit", absent=0)
     both, neither = (word.join(fields.headings[name] for name in ("debit", "credit")) for word in (" and ", " nor "))
     debit, credit = (column.fill_null(0).to_numpy() for column in (debits, credits_))
     is_read = pc.and_(debits.is_valid(), credits_.is_valid()).to_numpy(zero_copy_only=False)
-    fields.blame(_everywhere((debit != 0) & (credit != 0), f"{both} are both filled"))
+    fields.blame(_problems_where((debit != 0) & (credit != 0), f"{both} are both filled"))
     # A cell that cannot be read is null, and has its problem already.
     is_neither = (debit == 0) & (credit == 0) & is_read
-    fields.blame(_everywhere(is_neither, f"neither {neither} has an amount above zero"))
+    fields.blame(_problems_where(is_neither, f"neither {neither} has an amount above zero"))
     is_one = (debit != 0) ^ (credit != 0)
     signed = np.where(credit != 0, credit, -debit)
     direction = pc.if_else(pa.array(signed > 0, mask=~is_one), "in", "out")
@@ -452,8 +452,8 @@ def _by_parties(fields: _Fields) -> ArrowColumns:
     like = "(?s)" + ".*".join(map(re.escape, _WILD.split(fields.layout.own)))
     sends, takes = (fields.cells[name].where(fields.readers["own"], like) for name in ("from", "to"))
     both, neither = (word.join(fields.headings[name] for name in ("from", "to")) for word in (" and ", " nor "))
-    fields.blame(_everywhere(sends & takes, f"both {both} are the account's own party"))
-    fields.blame(_everywhere(~sends & ~takes, f"neither {neither} is the account's own party"))
+    fields.blame(_problems_where(sends & takes, f"both {both} are the account's own party"))
+    fields.blame(_problems_where(~sends & ~takes, f"neither {neither} is the account's own party"))
     direction = pc.if_else(pa.array(sends, mask=sends == takes), "out", "in")
     return {"direction": direction, "amount_minor": fields.money("amount")}
 

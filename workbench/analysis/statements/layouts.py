@@ -73,9 +73,9 @@ class Layout:
 
     name: what messages call it.
     columns: field (one of FIELDS, of a ledger also of LEDGER_FIELDS) → the heading of its column. Headings are compared
-    without case and double spaces; the second of two equal headings is `Currency#2`. `time` is a time of day beside a
-    day in `moment`, and `dates` are then of both with a blank between; without its time a row has a day alone. `side`
-    is a column of CR or DR beside the balance.
+    without case and double spaces; the second of two equal headings is `Currency#2`. If `moment` has only a day, `time`
+    is the column with the time of day, and `dates` are formats of the day, a blank and the time; a row with an empty
+    time then has only its day. `side` is a column of CR or DR beside the balance.
     key_pattern: a regular expression (RE2's, at most 500 characters; other groups are `(?:…)`) that is searched in the
     description, on one line; its group `key` is the row's key, `phone` the customer's number, `related` another row's
     key or an order's number. A value that it finds replaces that of the column.
@@ -83,7 +83,7 @@ class Layout:
     debits: how an ordinary debit is written in a column of debits: `plain`, `minus` or `parentheses`. A debit below
     zero in another style is a reversal, and so is a credit below zero, unless the balance proves otherwise. A fee may
     be written as debits are.
-    negative: what a debit below zero is if no balance proves it, `reversal` or `debit`.
+    negative: the meaning of a debit below zero, `reversal` or `debit`, in rows where no balance proves the meaning.
     openings: beginnings of the description of rows that only state a balance, such as the balance brought forward;
     these rows are no movements and are left out.
     dates: the possible formats of `moment`, in local time; one applies to a whole file. Files are written in the first.
@@ -282,7 +282,7 @@ SHIPPED: Final = (
 def layout_in(path: Path) -> Layout:
     """The layout in a TOML file: its keys are the parameters of `Layout`. By default, `name` is the file's name.
 
-    Raises StatementRefused: the file cannot be read, has an unknown key, or makes no layout.
+    Raises StatementRefused: the file cannot be read, has an unknown key, or its settings are no valid layout.
     """
     try:
         return layout_from(path.read_bytes(), path.stem, path.name)
@@ -296,7 +296,7 @@ def layout_in(path: Path) -> Layout:
 def layout_from(content: bytes, name: str, file: str) -> Layout:
     """The layout in TOML bytes, by default called `name`; messages call the file `file`.
 
-    Raises StatementRefused: it makes no layout. Raises ValueError: it is not TOML.
+    Raises StatementRefused: the settings are no valid layout. Raises ValueError: `content` is not TOML.
     """
     declared = {"name": name, **read_toml(content)}
     kinds = get_type_hints(Layout)
@@ -453,7 +453,7 @@ OPENING: Final = re.compile(
 )
 """Matches the beginning of the narrative of a row that only states a balance.
 
-Opening Balance Equity and the like are accounts.
+It does not match the names of accounts, such as Opening Balance Equity.
 """
 PAGE: Final = r"(?i)^\W*(?:page|seite|p[aá]gina|ukurasa)\W*[0-9]+(?:\s*(?:of|von|de|sur|ya|/)\s*[0-9]+)?\W*$"
 """A pattern that matches a page number, such as `Page 2 of 3`, and nothing else in the text."""

@@ -185,14 +185,14 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     read = read_rows(file, formats, whole_currency, key, account, is_ledger=True)
     rows, local, is_opening = read.table, read.local, read.is_opening
     groups, codes = distinct_rows([CellColumn.from_arrow(rows[name]) for name in ("account", "currency")])
-    codes = _of_one_currency(groups, codes, is_opening) if is_opening.any() else codes
+    codes = _corrected_codes(groups, codes, is_opening) if is_opening.any() else codes
     by_account = with_column(rows.select(_FOLLOWED), "account", pa.array(codes)).take(np.argsort(codes, kind="stable"))
     is_turned, _ = newest_first(local, partial(follow, by_account, preamble))
     del by_account
     places = np.arange(local.size)[:: -1 if is_turned else 1]
     openings: dict[int, int] = {}
     if is_opening.any():
-        stated, openings = _stated(rows, is_opening, codes, places)
+        stated, openings = _stated_balances(rows, is_opening, codes, places)
         rows = with_column(rows, "balance_minor", pc.coalesce(rows["balance_minor"], stated))
         rows = rows.filter(pa.array(~is_opening))
         local, places, codes = (values[~is_opening] for values in (local, places, codes))
@@ -446,12 +446,12 @@ _FOLLOWED: Final = ("line", "account", "direction", "amount_minor", "fee_minor",
 """The columns that are needed to check a running balance; sorting more would take time and memory."""
 
 
-def _of_one_currency(pairs: Sequence[tuple[Cell, ...]], codes: Whole, is_opening: Mask) -> Whole:
-    """The `codes` of the rows (each stands for an account and a currency, see `pairs`), corrected for opening rows.
+def _corrected_codes(pairs: Sequence[tuple[Cell, ...]], codes: Whole, is_opening: Mask) -> Whole:
+    """Returns the `codes` of the rows, with those of opening rows corrected; a code is an index in `pairs`.
 
-    An opening row often does not name its currency. It gets the code of its account's other rows if they all have one
-    currency, and that has as many decimals as the currency assumed for the opening row. `pairs` has (account, currency)
-    for each code.
+    `pairs` has (account, currency). An opening row often does not name its currency. It then gets the code of its
+    account's other rows, if they all have the same currency, and this currency has as many decimals as the one assumed
+    for the opening row.
     """
     used = set(np.unique(codes[~is_opening]).tolist())
     counts = Counter(pairs[code][0] for code in used)
@@ -460,11 +460,11 @@ def _of_one_currency(pairs: Sequence[tuple[Cell, ...]], codes: Whole, is_opening
     return np.array([code if code in used else only.get(alike[code], code) for code in range(len(pairs))])[codes]
 
 
-def _stated(rows: pa.Table, is_opening: Mask, codes: Whole, places: Whole) -> tuple[pa.Array, dict[int, int]]:
-    """Attributes the balance that each opening row states: to the movement before it or, if none, to its account.
+def _stated_balances(rows: pa.Table, is_opening: Mask, codes: Whole, places: Whole) -> tuple[pa.Array, dict[int, int]]:
+    """Assigns the balance in each opening row to the movement before it or, if there is none, to the account.
 
-    Returns the balances of the movements, null where none is stated, and code → opening balance. Rows of one account
-    and currency have one of the `codes`; `places` numbers the rows from the oldest.
+    Returns the balance of each row, null where no opening row states it, and code → opening balance. `codes` has a code
+    for each row, equal for rows of one account and currency; `places` numbers the rows from the oldest.
     """
     by = np.lexsort((places, codes))
     before = np.maximum.accumulate(np.where(is_opening[by], -1, np.arange(len(by))))
@@ -480,11 +480,11 @@ def _stated(rows: pa.Table, is_opening: Mask, codes: Whole, places: Whole) -> tu
 def _declared_opening(
     file: RecognisedFile, groups: Sequence[tuple[Cell, ...]], minor: int, currency: str, named: str | None
 ) -> dict[int, int]:
-    """Index of an account and currency in `groups` → `minor`, the opening balance that stands above the header.
+    """Index in `groups` → `minor`, the opening balance above the header, for the groups to which it belongs.
 
-    It belongs to the group in `currency`. If only the layout names that currency (`named`, the one that the caller or
-    the file names, is None), a single group of as many decimals gets it too. Raises StatementRefused: there are rows of
-    several accounts.
+    `groups` has (account, currency). The balance belongs to the group in `currency`. `named` is the currency that the
+    caller or the file names; if it is None, `currency` is only the layout's, and a single group in another currency
+    with as many decimals gets the balance. Raises StatementRefused: there are rows of several accounts.
     """
     if len(accounts := {account for account, _ in groups}) > 1:
         text = f"has an opening balance above its header, and the rows of {len(accounts):,} accounts below."
@@ -513,7 +513,8 @@ _WITHOUT_KEYS: Final = "A layout with makes_keys = true makes the key of such a 
 def _unreadable(file: RecognisedFile, called: str, count: int, problems: Sequence[tuple[int, str]]) -> StatementRefused:
     """The exception for rows with a problem; its message has each reason, the number of its rows and the first of them.
 
-    `problems` has (number, reason) pairs, `called` is what is numbered (`line` or `row`), and `count` all rows.
+    `problems` has pairs of a number and a reason; `called` says what is numbered, `line` or `row`. `count` is the
+    number of all rows.
     """
     reasons, layout = reasons_in(problems), file.layout
     listed = [
@@ -540,7 +541,8 @@ _IN_A_MILLISECOND: Final = 1_000_000
 def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings: Sequence[Any]) -> pa.Table:
     """The rows with the columns LEDGER, with defaults for missing columns. `places` numbers the rows from the oldest.
 
-    Rows of one account and currency have one of the `codes`; `openings` has the opening balance of each code, or None.
+    `codes` has a code for each row, equal for rows of one account and currency; `openings` has the opening balance of
+    each code, None if it is unknown.
     """
     present, nothing = set(rows.column_names), pa.nulls(len(rows), pa.string())
     columns: dict[str, Any] = {name: in_one_piece(rows[name]) if name in present else nothing for name in LEDGER}
@@ -563,7 +565,7 @@ def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings:
 
 
 def _nth(codes: Whole, order: Whole) -> Whole:
-    """The rank of each row among the rows of its code, from 0, in the sequence `order`."""
+    """The rank of each row, from 0, among the rows with the same code, in the sequence `order` (indices of rows)."""
     nth = np.zeros_like(order)
     several = order[pd.Series(codes).duplicated(keep=False).to_numpy()[order]]
     nth[several] = pd.Series(codes[several]).groupby(codes[several], sort=False).cumcount()
@@ -571,10 +573,12 @@ def _nth(codes: Whole, order: Whole) -> Whole:
 
 
 def _balances(rows: pa.Table, codes: Whole, order: Whole, openings: Sequence[Any]) -> pa.Array:
-    """The balance after each row, null if it is unknown; rows of one account and currency have one of the `codes`.
+    """The balance after each row, null if it is unknown.
 
-    An unknown balance is computed from the last known one of its code, else from the next known one, else from the
-    code's opening balance in `openings`, None if it is unknown. `order` has the rows' indices in the order of booking.
+    A missing balance is computed from the last known balance of the same account and currency, else from the next one,
+    else from the opening balance. `codes` has a code for each row, equal for rows of one account and currency;
+    `openings` has the opening balance of each code, None if it is unknown. `order` has the rows' indices in the order
+    of booking.
     """
     if rows["balance_minor"].null_count == len(rows) and not any(opening is not None for opening in openings):
         return pa.nulls(len(rows), pa.int64())

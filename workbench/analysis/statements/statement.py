@@ -159,8 +159,8 @@ def follow(
     """Checks the running balance through rows with the columns STATEMENT_ROW, from the last row if `newest_first`.
 
     `preamble` has the values above the header, its closing balance in line `closing_line` (0 if none). `is_back` marks
-    supposed reversals, and `negative` is the layout's. Two balances are compared only if every row between them is
-    usable. Each account has its own balance, and the rows of an account are adjacent.
+    supposed reversals, if there are any, and `negative` is the layout's. Two balances are compared only if every row
+    between them is usable. Each account has its own balance, and the rows of an account are adjacent.
     """
     step, count, ends = -1 if newest_first else 1, len(rows), (preamble.opening_minor, preamble.closing_minor)
 
@@ -333,11 +333,12 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
 
 
 def _repeats(rows: pa.Table, findings: Whole, *, newest_first: bool, has_opening: bool) -> Mask:
-    """A mask of rows that repeat the row before: all columns are equal, the balance too, although the row moves money.
+    """A mask of rows that repeat an earlier row: all columns are equal, the balance too, although the row moves money.
 
-    `findings` has the lines with a wrong balance. A repeated row is among them, and the balances before and after it
-    are right; a bank that shows each day's closing balance in all rows of the day repeats nothing. The oldest row can
-    be repeated only if the file has an opening balance. Of two equal rows, the lower one in the file is marked.
+    The earlier row is the one before in time. `findings` has the lines with a wrong balance; the mask's rows are among
+    them, and the balances before and after them are right; a bank that shows each day's closing balance in all rows of
+    the day repeats nothing. The oldest row can be repeated only if the file has an opening balance. Of two equal rows,
+    the lower one in the file is marked.
     """
     order, marks = slice(None, None, -1 if newest_first else 1), np.zeros(len(rows), bool)
     if len(findings):

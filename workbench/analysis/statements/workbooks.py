@@ -35,9 +35,9 @@ MOST_CELLS: Final = 1_048_576 * 16
 _ALWAYS: Final = 1 << 26
 _TIMES: Final = 100
 _AT_MOST: Final = 1 << 31
-"""The most bytes of a file after unpacking: 2 GiB, which a full grid does not reach.
+"""The most bytes of any file after unpacking: 2 GiB, more than a full grid needs.
 
-Below this limit, the unpacked file may have 64 MiB, or a hundred times its packed size, which real files do not reach.
+A small file has a lower limit: 64 MiB or a hundred times its packed size, whichever is more. Real files stay below it.
 """
 _BLOCK: Final = 1 << 20
 EXPORT_AGAIN: Final = "Export it again."
@@ -80,7 +80,10 @@ def inspected(path: Path) -> dict[str, Failed]:
 
 
 class _Inspection:
-    """The inspection of a workbook; it unpacks at most `_left` further bytes, and reads a part at most twice."""
+    """The inspection of a workbook, a ZIP archive of parts.
+
+    It unpacks at most `_left` further bytes, and reads a part at most twice.
+    """
 
     def __init__(self, path: Path, book: ZipFile, members: Mapping[str, ZipInfo]) -> None:
         self._name = path.name
@@ -136,8 +139,8 @@ class _Inspection:
     def _cells(self, part: str, label: str) -> Failed:
         """Parses a part, `label` in messages; returns its cells with errors. Raises StatementRefused: too large a grid.
 
-        A cell with a format and no value does not extend the grid. The dimension that the sheet declares is ignored, as
-        the reader does: programs make it too large or too small.
+        A cell with a format and no value does not extend the grid. This method ignores the dimension that the sheet
+        declares, and so does the reader: programs make it too large or too small.
         """
         failed: defaultdict[int, dict[int, str]] = defaultdict(dict)
         place, lowest, rightmost = (0, 0, ""), (0, ""), (0, "")

@@ -23,7 +23,7 @@ from workbench.errors import StatementRefused
 
 Row = Mapping[str, Any]
 Written = str | Decimal
-"""A text, or an amount in major units with its currency's decimals, or in minor units if the layout says so."""
+"""A cell's text, or its amount: in minor units if the layout says so, else in major units with all decimals."""
 _OWN_NAME: Final = "merchant"
 _ANY_NAME: Final = "CUSTOMER"
 _TEXTS: Final = ("key", "description", "currency", "batch", "related")
@@ -107,11 +107,14 @@ class StatementWriter:
     def _amount(self, minor: int, currency: str) -> Decimal:
         return Decimal(minor) if self._layout.is_minor else major(minor, currency)
 
-    def _amounts(self, has: Row) -> dict[str, Written]:
-        """Field of money → the cell of a row; if no column has types, a reversal is negative in the opposite column."""
-        layout, code, goes = self._layout, has.get("currency", self._layout.currency), has.get("direction")
+    def _amounts(self, row: Row) -> dict[str, Written]:
+        """Field (amount, debit, credit, fee, balance, side) → what the writer puts into its cell for this row.
+
+        In a layout without types, a reversed credit is a negative credit and a reversed debit a negative debit.
+        """
+        layout, code, goes = self._layout, row.get("currency", self._layout.currency), row.get("direction")
         amount, fee, balance = (
-            self._amount(int(has[name]), code) if name in has else ""
+            self._amount(int(row[name]), code) if name in row else ""
             for name in ("amount_minor", "fee_minor", "balance_minor")
         )
         below = amount.copy_negate() if isinstance(amount, Decimal) and amount else amount
@@ -120,7 +123,7 @@ class StatementWriter:
         cells["side"] = "" if isinstance(balance, str) else "DR" if balance < 0 else "CR"
         if isinstance(amount, Decimal) and goes:
             bracketed = f"({Amounts(layout.decimal, layout.thousands).write(amount)})"
-            is_reversal = has.get("type") == "reversal" and "type" not in layout.columns
+            is_reversal = row.get("type") == "reversal" and "type" not in layout.columns
             if is_reversal and goes == "in":
                 cells["debit"] = bracketed if layout.debits == "minus" else below
             elif goes == "out" and not is_reversal:

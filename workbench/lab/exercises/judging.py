@@ -285,10 +285,10 @@ def _tried(exercise: Exercise, arguments: dict[str, Any]) -> Verdict:
         says, *details = fault.args
         return wrong(f"{says}{line_of(fault)}", *details)
     except (Exception, SystemExit) as error:  # noqa: BLE001  whatever was handed over is a person's first try
-        return _of_error(error, watched, [*arguments.values()][-1])
+        return _verdict_on_error(error, watched, [*arguments.values()][-1])
 
 
-def _of_error(error: BaseException, watched: Watched | None, answer: object) -> Verdict:
+def _verdict_on_error(error: BaseException, watched: Watched | None, answer: object) -> Verdict:
     """The verdict on an error: names the line where the learner's code stopped, or the value that the check cannot use.
 
     That value is the last result of the `watched` function or, if there is none, the `answer`.

@@ -120,13 +120,15 @@ _NO_EVENT = "The body is not an event: it needs id, type and timestamp as texts,
 def _own_message(bench: Bench) -> Iterator[Verdict]:
     arrivals = bench.receiver.arrivals
     ids = [{name.lower(): text for name, text in arrival.headers.items()}.get("webhook-id") for arrival in arrivals]
-    tries = (_of_arrival(bench, arrival) for arrival, own_id in zip(arrivals, ids, strict=True) if own_id == _OWN_ID)
+    tries = (
+        _verdict_on_arrival(bench, arrival) for arrival, own_id in zip(arrivals, ids, strict=True) if own_id == _OWN_ID
+    )
     says = f"No message with the webhook-id {_OWN_ID} has reached the receiver."
     yield from best_of(tries, not_yet(says, str(["no message", *ids][-1]), _OWN_ID, "webhook-id"))
 
 
-def _of_arrival(bench: Bench, arrival: Any) -> Iterator[Verdict]:  # noqa: ANN401  the receiver's
-    """Yields the verdict on a message to the receiver; a right one passes even if the receiver calls it a duplicate."""
+def _verdict_on_arrival(bench: Bench, arrival: Any) -> Iterator[Verdict]:  # noqa: ANN401  the receiver's
+    """Yields the verdict on a message to the receiver; a correct message passes even if it counted as a duplicate."""
     event, now_s = json_of(arrival.body.decode("utf-8", "replace")), bench.clock.now_ms // 1000
     secrets, why = bench.receiver.secrets, _NO_EVENT
     if arrival.verdict == "refused":

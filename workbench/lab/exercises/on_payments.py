@@ -237,7 +237,7 @@ def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
     if not attempts:
         yield not_yet("The shop has asked nobody for the money of this order.")
     others = {intent.id for intent in known.values() if intent.description in ("Mint", None)} - {mint["intent"]}
-    if others & _since(bench, mint["intent"]):
+    if others & _intents_touched_since(bench, mint["intent"]):
         says = "Two prompts for a Mint were on the phone at once, so the customer could pay twice. Cancel every prompt "
         mend = "with bench.phone(phone).cancel(), then order once."
         yield wrong(f"{says}{mend}", "2 intents at once", "1 intent", "buy(")
@@ -253,7 +253,7 @@ def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
     yield done("The customer refused, a webhook told the shop, and the order is open with its reason.")
 
 
-def _since(bench: Bench, intent_id: str) -> set[str | None]:
+def _intents_touched_since(bench: Bench, intent_id: str) -> set[str | None]:
     """The ids of intents with a pending charge, or with an event after the creation of this intent."""
     since = {charge.payment_intent for charge in charges(bench, status="pending")}
     for event in bench.looking().events.each():  # the newest first

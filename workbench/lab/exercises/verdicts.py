@@ -121,10 +121,10 @@ def charges(bench: Bench, **fields: str) -> "list[Charge]":
 
 
 def best_of(tries: Iterable[Iterator[Verdict]], none_yet: Verdict) -> Iterator[Verdict]:
-    """Yields the verdicts on the successful tries or, if none succeeded, on the last; then `none_yet`.
+    """Yields the verdicts of successful tries or, if no try succeeded, the verdict of the last try; then `none_yet`.
 
-    Only the first verdict counts, so `none_yet` is for a learner without a try. `tries` come oldest first, and of each
-    only the first verdict is used.
+    `tries` come oldest first; a try's first verdict is the verdict of the try. The caller takes only the first verdict
+    yielded, so a learner gets `none_yet` only without a try.
     """
     verdicts = [next(verdict) for verdict in tries]
     yield from [verdict for verdict in verdicts if verdict.state is State.DONE] or verdicts[-1:]
@@ -165,7 +165,7 @@ class Sale(NamedTuple):
             yield not_yet(says, status, "succeeded")
 
     def never_met(self, code: str) -> Iterator[Verdict]:
-        """Yields a verdict if the failure `code`, expected on this intent, occurred only on another for the plant."""
+        """Yields a verdict if this intent lacks a failure with `code`, and another intent for the plant has one."""
         if code not in self.codes and code in [charge.failure_code for charge in self.of_plant]:
             says = f"One intent has failed with {code}, and another was created. One intent should see both attempts."
             yield wrong(says, "two intents", "one intent, confirmed twice", ".create(")

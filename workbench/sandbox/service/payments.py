@@ -335,11 +335,11 @@ def _number_of(tx: Transaction, charge: StoredCharge) -> int:
 
 
 def with_script(tx: Transaction, caller: Caller, number: str) -> Caller:
-    """The caller with the next scenario of the number's script as `script`, or unchanged without one.
+    """The caller with the next scenario of the number's script as `script`; unchanged if the number has no script.
 
-    If the scenario is a fault of the service, it becomes the call's `scenario` instead, and the script loses it. A
-    fault stays in the script if the call names a scenario itself, if the register takes failures only from the header,
-    or while the operator is down.
+    If the scenario is a fault of the service, it becomes the call's `scenario` instead, and the script loses it. There
+    are three exceptions, in which a fault is treated as any other scenario: the call names a scenario itself, the
+    register takes failures only from the header, or the operator is down.
     """
     number = e164_of(number) if tx.gaps.phone_format == "national" else number
     script = tx.scripts.first(order="seq", phone=number)
@@ -654,7 +654,9 @@ def _charge_to_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) 
 
 
 def _amount_to_refund(tx: Transaction, charge: StoredCharge, body: wire.CreateRefund) -> int:
-    """The minor units to refund: the body's amount, in the unit of its intent or charge; by default all that is left.
+    """The minor units to refund: the body's amount; by default all that is left of the charge.
+
+    The body's amount is in major units if it names an intent, and in the unit of charges if it names a charge.
 
     Raises StateConflict: nothing is left. Raises InvalidRequest: not an amount, or more than is left.
     """
