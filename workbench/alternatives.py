@@ -56,7 +56,7 @@ _SILENT: Final = {"rate_limit", "version_header"}
 
 
 def switched_rows(rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Row of the register → value: those of the environment variable named by GAPS, overridden by `rows`.
+    """Row of the register → value, from the environment variable that GAPS names; `rows` override its values.
 
     Raises GapRefused: the variable holds no JSON object.
     """

@@ -254,7 +254,7 @@ class ReconcileRefused(WorkbenchError):
 
 
 class PhoneKeyRefused(WorkbenchError):
-    """A key for customers' numbers that is missing, no key, readable by others, or in a carry-forward folder."""
+    """A key for customers' numbers that is missing, malformed, open to other users, or in a carry-forward folder."""
 
 
 class ReportRefused(WorkbenchError):

@@ -47,7 +47,7 @@ class Watchers:
         return stop
 
     def notify(self) -> None:
-        """Reports that something may have happened; ignored if a callback calls it."""
+        """Makes the thread of the watchers run all callbacks soon; does nothing if a callback calls it."""
         if self._callbacks and not self.is_watching():
             self._news.set()
 

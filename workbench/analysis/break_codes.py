@@ -278,10 +278,11 @@ KINDS: Final = (*_OF_KIND, "interest")
 
 
 def as_kind(proposal: str, kind: str) -> str:
-    """The proposal (a JSON list) with `kind: ` before the description of each `unknown_credit` or `unknown_debit`.
+    """The proposal (a JSON list) with the kind before the description of each `unknown_credit` or `unknown_debit`.
 
-    If the kind is `fee` or `rounding`, and the entry's net amount is above 0, the entry becomes a fee or rounding entry
-    of the net amount, without a fee. The net amount of a credit is the amount less the fee; of a debit, it is the sum.
+    The description then begins with `fee: `, for example. If the kind is `fee` or `rounding`, and the entry's net
+    amount is above 0, the entry becomes a fee or rounding entry of the net amount, without a fee. The net amount of a
+    credit is the amount less the fee; of a debit, it is the sum.
     """
     bodies: list[dict[str, Any]] = json.loads(proposal)
     for body in bodies:

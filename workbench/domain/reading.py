@@ -276,7 +276,11 @@ def _converted(value: dict[str, Any], shape: type[S]) -> S | None:
 
 @cache
 def _number_fields(shape: type[Struct]) -> Mapping[str, Mapping[object, str]] | None:
-    """Field that may be a number → its `takes`; None if the struct has a struct as a field."""
+    """Name of each field that may be a number → the plain types that it accepts, each with its name in a sentence.
+
+    None if any field holds a struct, or an array of structs. Such a field is read by itself, since msgspec would drop
+    the unknown fields within it.
+    """
     fields = _fields(shape)
     if any(field.shape for field in fields.values()):
         return None

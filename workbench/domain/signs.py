@@ -62,10 +62,10 @@ class ObservedCall:
     """A recorded exchange, with the properties from which values of the register are read.
 
     `sent_headers`, `sent_text` and `sent_body` are the request's; `headers`, `text` and `body` are the response's. `ok`
-    is true for a success that is no replay; `is_accepted` is true for a declined payment too. `key_prefix` is the first
-    three letters of the credential, such as `sk_` or `pk_`; `phone` is the customer's masked number. `is_mixed` is true
-    if the request names another operator than the number's. `unknown` are the request's fields that the operation does
-    not have.
+    is true for a success that is no replay; `is_accepted` is true for such a success and for a declined payment.
+    `key_prefix` is the first three letters of the credential, such as `sk_` or `pk_`; `phone` is the customer's masked
+    number. `is_mixed` is true if the request names another operator than the number's. `unknown` are the request's
+    fields that the operation does not have.
     """
 
     place: str

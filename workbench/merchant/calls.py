@@ -168,7 +168,7 @@ def _written(body: Mapping[str, Any]) -> bytes:
 
 
 def _content_of(response: httpx.Response) -> bytes:
-    """The body of a successful response; a body without an encoding skips httpx's decoding, a third of its time."""
+    """The body of a successful response; a body without an encoding skips the decoding, a third of httpx's time."""
     try:
         if response.is_stream_consumed or "content-encoding" in response.headers:
             return response.read()
@@ -253,7 +253,10 @@ def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
 
 
 def _secret_or_same(kind: type, value: object) -> object:
-    """Returns `value`, as a Secret if that is its `kind`. Raises TypeError: the Secret would not be a string."""
+    """Returns `value`, as a Secret if `kind`, the type that the struct's field declares, is Secret.
+
+    Raises TypeError: the value of such a field is no string.
+    """
     if kind is not Secret:
         return value
     if isinstance(value, str):

@@ -68,7 +68,7 @@ class LiveLine:
     _handle: Any = None
 
     def show(self, text: str) -> None:
-        """Shows a text in the line; an empty text removes the line."""
+        """Shows `text` below the running cell, in place of the earlier text; an empty text removes the line."""
         ipython: Any = sys.modules.get("IPython")
         # Output of another thread lands in whichever cell runs.
         if ipython and is_live() and threading.current_thread() is threading.main_thread() and (text or self._handle):

@@ -193,7 +193,7 @@ def _wait(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _late_after_all(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads charges that succeeded after their prompt had expired."""
+    """Reads the row `late_success` as `succeeds` from each charge that succeeded after its prompt had expired."""
     expired = set()
     for call in traffic:
         for charge in call.charges:
@@ -403,7 +403,10 @@ class Finding(NamedTuple):
 
     @property
     def result(self) -> str:
-        """`shown` for one value that was seen whole, `contradicted` for several values, else `open`."""
+        """`shown` for one value that was seen whole, `contradicted` for several values, else `open`.
+
+        A value was not seen whole if traffic showed only some of its parts (see Part).
+        """
         is_whole = any("" in parts for parts in self.shown.values())
         return "contradicted" if len(self.shown) > 1 else "shown" if is_whole else "open"
 

@@ -254,11 +254,12 @@ def _groups(members: pa.Table) -> pa.Table:
 
 
 def _misdated(run: Run, waiting: pa.Table, prefix: str) -> pa.Array:
-    """For each pair, why the date of its row on the side `prefix` is impossible; null if it is possible or has no row.
+    """Text for each pair: the reason why the date of its row on the side `prefix` is impossible.
 
-    A statement row may lie outside of its statement's period by as many days as a pair's dates may differ. A statement
-    with rows that were carried forward has no first day, since these rows may be older. Every other row may have any
-    date up to `as_of`. A carried statement row keeps the problem that the earlier run recorded.
+    The text is null if the date is possible or the side has no row. No row may be dated after `as_of`. A statement row
+    may lie outside of its statement's period by as many days as a pair's dates may differ. A statement with rows that
+    were carried forward has no first day, since these rows may be older. A carried statement row keeps the problem that
+    the earlier run recorded.
     """
     # Old lines may still be open under the name of an earlier statement.
     known, periods = set(run.brought.rows["statement"]), {}
@@ -400,7 +401,10 @@ def _frame(run: Run, pairs: pa.Table, rows: pa.Table) -> tuple[pd.DataFrame, pa.
 
 
 def _plain(pairs: pa.Table, run: Run) -> dict[str, pa.ChunkedArray]:
-    """Name → column, for the columns of BREAK that need no narrative, id, reason or proposal."""
+    """Name → column, for the columns of BREAK that can be computed without the texts of the rows.
+
+    These are all but `id`, `reason`, `proposal`, `description`, `words`, `since_date` and the columns of a decision.
+    """
     ledger, statement = (pc.is_valid(pairs[f"{prefix}no"]) for prefix in PREFIX.values())
     key, currency = (pc.if_else(statement, pairs[f"s_{name}"], pairs[f"l_{name}"]) for name in ("key", "currency"))
     # A batch is booked under its own name.
@@ -662,10 +666,11 @@ def _without_charges(pairs: pa.Table, rows: pa.Table, rules: Sequence[Rule]) -> 
 
 
 def _texts_in_inputs(run: Run, rows: pa.Table, side: str) -> pa.Table:
-    """The descriptions and words of the `rows` of one side, looked up in the inputs by statement, line, key and entry.
+    """Looks up the `description` of the `rows` of one side in the inputs, and of statement rows also the `words`.
 
-    The result has the columns _LINE_TEXTS, is sorted, and may have further lines. A text is null if its input lacks the
-    column.
+    `words` is the file's own text for a row's type and status. The result has the columns _LINE_TEXTS and is sorted. It
+    may also have rows that are not in `rows`, such as lines of other statements with the same numbers. A text is null
+    if its input lacks the column.
     """
     if side == STATEMENT:
         tables, own, texts = run.inputs.statements, ("statement", "line"), tuple(_TEXTS)

@@ -50,7 +50,7 @@ def conform(frame: Frame, shape: Iterable[str], where: str = "", **computed: str
 
 
 def both(*frames: Frame) -> Frame:
-    """SQL for the rows of all `frames`, which have the same columns."""
+    """SQL for the rows of one or more `frames` together, duplicates included; all frames have the same columns."""
     return f"({' union all '.join(f'select * from {frame}' for frame in frames)})"
 
 

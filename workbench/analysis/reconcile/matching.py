@@ -121,7 +121,7 @@ def _only_candidates(rule: str, ours: _Fits, theirs: _Fits) -> tuple[Pairs, dict
     for mine, others in ((ours, theirs), (theirs, ours)):
         for place, fitting in mine.items():
             if place not in done:
-                own = sorted({place, *(spot for other in fitting for spot in others[other])})
+                own = sorted({place, *(row for other in fitting for row in others[other])})
                 like = [own, fitting] if mine is ours else [fitting, own]
                 unclear[place] = Candidates(
                     rule, [np.array(places, np.int64) for places in like], np.array(fitting, np.int64)
@@ -188,9 +188,9 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
     sides = [_Line(free[mine], line[mine]) for mine in (is_ledger, ~is_ledger)]
     ledger, statement = sides
 
-    def are_alone(spots: Places) -> NDArray[np.bool_]:
-        """True for each spot (see _Line) around which each side has exactly one row within twice the window."""
-        is_alone: NDArray[np.bool_] = np.logical_and(*(side.count(spots, 2 * reach) == 1 for side in sides))
+    def are_alone(positions: Places) -> NDArray[np.bool_]:
+        """True for each position (see _Line) around which each side has exactly one row within twice the window."""
+        is_alone: NDArray[np.bool_] = np.logical_and(*(side.count(positions, 2 * reach) == 1 for side in sides))
         return is_alone
 
     def fitting(mine: _Line, other: _Line) -> tuple[Places, Places, NDArray[np.bool_]]:
@@ -213,7 +213,7 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
         return [*pairs, *_nearest(waiting, sides, done, reach)], {}
     unclear: dict[int, Candidates] = {}
     for mine, other in (sides, sides[::-1]):
-        by_spot: dict[int, Candidates] = {}
+        by_position: dict[int, Candidates] = {}
         counts = np.array([side.count(mine.line, 2 * reach) for side in sides])
         firsts = np.array([side.first_from(mine.line, 2 * reach) for side in sides])
         rows, nearer, is_sure = fitting(mine, other)
@@ -223,31 +223,31 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
             some = [side.places[first:last] for side, first, last in zip(sides, begins, ends, strict=True)]
             # Rows of one day have the same candidates.
             candidates = Candidates(rule.name, some, other.places[near : near + fits[row]])
-            unclear[int(mine.places[row])] = by_spot.setdefault(int(mine.line[row]), candidates)
+            unclear[int(mine.places[row])] = by_position.setdefault(int(mine.line[row]), candidates)
     return pairs, unclear
 
 
 class _Line:
-    """The rows of a side, sorted by spot: a number for each row that combines its amount and its moment.
+    """The rows of a side, sorted by position: a row's position is a number that combines its amount and its moment.
 
     Rows of one amount are adjacent, in order of time, and far from rows of any other amount. `places` has the rows'
-    indices in the table of rows without a partner, and `line` their spots.
+    indices in the table of rows without a partner, and `line` their positions.
     """
 
     def __init__(self, places: Places, line: Places) -> None:
         order = np.argsort(line, kind="stable")
         self.places, self.line = places[order], line[order]
 
-    def count(self, spots: Places, reach: int) -> Places:
-        """For each of `spots`, the number of rows whose spot differs by at most `reach`."""
-        return np.searchsorted(self.line, spots + reach, "right") - self.first_from(spots, reach)
+    def count(self, positions: Places, reach: int) -> Places:
+        """For each of `positions`, the number of rows whose position differs by at most `reach`."""
+        return np.searchsorted(self.line, positions + reach, "right") - self.first_from(positions, reach)
 
-    def first_from(self, spots: Places, reach: int) -> Places:
-        """For each of `spots`, the index of the first row whose spot is at least `spot - reach`.
+    def first_from(self, positions: Places, reach: int) -> Places:
+        """For each of `positions`, the index in `line` of the first row whose position differs by at most `reach`.
 
-        Its spot is at most `spot + reach`, unless `count` is 0 for the spot.
+        If there is no such row (`count` is 0), the index has no meaning.
         """
-        return np.searchsorted(self.line, spots - reach, "left")
+        return np.searchsorted(self.line, positions - reach, "left")
 
 
 def _nearest(waiting: pa.Table, sides: Sequence[_Line], done: set[int], reach: int) -> Iterator[tuple[int, int]]:
@@ -257,7 +257,7 @@ def _nearest(waiting: pa.Table, sides: Sequence[_Line], done: set[int], reach: i
     The two rows of a pair never have different customers.
     """
     ours, theirs = (
-        [(place, spot) for place, spot in zip(side.places.tolist(), side.line.tolist(), strict=True)
+        [(place, position) for place, position in zip(side.places.tolist(), side.line.tolist(), strict=True)
          if place not in done] for side in sides
     )  # fmt: skip
     mine, others = (
@@ -265,12 +265,12 @@ def _nearest(waiting: pa.Table, sides: Sequence[_Line], done: set[int], reach: i
         for prefix, side in zip(PREFIX.values(), sides, strict=True)
     )
     for shift in sorted(range(-reach, reach + 1), key=lambda days: (abs(days), -days)):
-        by_spot = defaultdict(list)
-        for place, spot in theirs:
-            by_spot[spot].append(place)
+        by_position = defaultdict(list)
+        for place, position in theirs:
+            by_position[position].append(place)
         pairs = []
-        for place, spot in ours:
-            near = by_spot.get(spot + shift, [])
+        for place, position in ours:
+            near = by_position.get(position + shift, [])
             other = next((other for other in near if is_one_customer(*mine[place], *others[other])), None)
             if other is not None:
                 near.remove(other)

@@ -53,14 +53,14 @@ _OTHER: Final = {LEDGER: STATEMENT, STATEMENT: LEDGER}
 
 
 class _Break(NamedTuple):
-    """A break that may be part of a suggestion.
+    """A break that may be part of a suggestion. `apart` is the ledger's net amount less the statement's.
 
-    `apart` is the ledger's net less the statement's; `amount` is gross, with the sign of its effect.
-    `is_duplicate` marks a row whose key another row of its side has; the key may be mistyped. `is_unread` marks a row
-    that cannot be used. The `amount` of a batch is net; it is None for a row that moves no money, and for a break with
-    rows on both sides. `numbers` has the numbers in its key and its narrative, such as a cheque's: each without leading
-    zeros → as written. `beyond` has the distances in days at which two rows of one amount are suggested, since the
-    account's rules by amount do not reach so far. `verdict` is what a person decided, None for an undecided break.
+    `amount` is the row's gross amount, or the net amount of a batch, with the sign of the effect on the account; None
+    for a row that moves no money, and for a break with rows on both sides. `is_duplicate` marks a row whose key another
+    row of its side has; the key may be mistyped. `is_unread` marks a row that cannot be used. `numbers` has the numbers
+    in the row's key and narrative, such as a cheque's: each without leading zeros → as written. `beyond` has the
+    distances in days, longer than a rule by amount allows, at which two rows of one amount are suggested. `verdict` is
+    a person's verdict, None for an undecided break.
     """
 
     name: str

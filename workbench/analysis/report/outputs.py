@@ -220,10 +220,10 @@ def _without_entry(row: Mapping[str, Any]) -> str | None:
 
 
 def journal_note(result: Reconciled, form: str = "general", accounts: Mapping[str, str] | None = None) -> str:
-    """A note on decided breaks without a journal entry, by reason, and on references that a spreadsheet would run.
+    """A note on decided breaks without a journal entry, by reason, and on references that begin like a formula.
 
-    If the program of the `form` needs account codes, the note lists the accounts that `accounts` has no code for.
-    Empty if there is nothing to note.
+    A spreadsheet would run such a reference. If `form` is that of an accounting program, such as `xero`, the note also
+    lists the journal's accounts without a code in `accounts`. Empty if there is nothing to note.
     """
     decided = [*_decided(result)]
     reasons = Counter(map(_without_entry, decided))

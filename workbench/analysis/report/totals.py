@@ -159,7 +159,10 @@ def named(result: Reconciled) -> Reconciled:
 
 
 class _Named:
-    """A result with named accounts; each frame is renamed on first use and kept."""
+    """A result whose frames show accounts by name.
+
+    The accounts in a frame are renamed when the frame is first used; the renamed frame is kept.
+    """
 
     def __init__(self, result: Reconciled) -> None:
         self._result = result

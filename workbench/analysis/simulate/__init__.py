@@ -326,7 +326,10 @@ class Books:
         return last
 
     def known(self, account: str) -> Iterator[Known]:
-        """Yields an account's movements with their statement rows, without entries that were posted after the month."""
+        """Yields the ledger's movements of the month on an account, each with its rows on the statement.
+
+        Movements of entries after the month's last one, such as those that planting posts, are left out.
+        """
         with pq.ParquetFile(self._path) as file:
             batches = (
                 batch.filter(pc.and_(pc.equal(batch["account"], account), pc.less_equal(batch["number"], self._last)))

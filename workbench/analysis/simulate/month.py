@@ -141,9 +141,10 @@ class PlannedPayment(NamedTuple):
 
 @dataclass
 class Plan:
-    """The plan of `payments` payments over `days` days from `start_ms`, a midnight in Lusaka; iterates over them.
+    """The plan of `payments` payments over `days` days from `start_ms`, a midnight in Lusaka.
 
-    `late` is the number of payments whose money comes late, in addition to those that the traffic's rate gives.
+    Iterating over a plan yields its payments in order of time. `late` is the number of payments whose money comes late,
+    in addition to those that the traffic's rate gives.
     """
 
     chances: Chances

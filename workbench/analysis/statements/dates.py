@@ -203,10 +203,10 @@ def dates_in(
 ) -> Dates:
     """Reads the dates in `column` in the one format that fits; `times` is the column of times beside a column of days.
 
-    A text that no format reads is a bad date. A format that cannot read a text that another format reads is excluded.
-    If `iso` is the offset of local time from UTC, ISO 8601 moments are read too, beside any format. `name` is the
-    file's in messages, and `lines` has the line number of each row. Raises StatementRefused: all formats are excluded,
-    or two formats read the whole column with different results.
+    A text that no format reads is a bad date. If some formats read a text and others do not, the others are excluded.
+    If `iso` is the offset of local time from UTC, ISO 8601 moments are read too, beside any format. `name` is the name
+    of the file, for messages; `lines` has the line number of each row. Raises StatementRefused: all formats are
+    excluded, or two remaining formats read the column with different results.
     """
     empty, joined = np.zeros(len(column.codes), bool), times is not None
     if times is not None:

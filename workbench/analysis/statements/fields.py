@@ -123,9 +123,11 @@ def _plain_party(party: str) -> str:
 
 
 def _amount(amounts: Amounts, plus: Collection[str], minus: Collection[str] = (), *, zero: str = "") -> Reader:
-    """A reader of amounts by style: those in `plus` are positive, those in `minus` negative, all others are wrong.
+    """A reader of amounts; the style of a cell (see AmountCell), such as `plain` or `DR`, decides the sign.
 
-    A zero or empty cell is 0; if `zero` has words, such as `not more than zero`, the cell is wrong for that reason.
+    An amount in one of the styles `plus` is positive, in one of `minus` negative; in any other style it is wrong. A
+    zero or an empty cell is 0, unless `zero` is a text such as `not more than zero`: then an empty cell is wrong, and
+    a zero is wrong with this text as the reason.
     """
 
     def read(cell: Cell) -> int | Wrong:
@@ -330,7 +332,7 @@ class _Fields:
         return [pc.if_else(in_texts.is_valid(), *pair) for pair in zip(of_texts, numbers, strict=True)]
 
     def _numbers(self, column: CellColumn) -> list[pa.Array]:
-        """Two columns: the masked numbers in a column of parties, and their hashes."""
+        """Two columns, from a column of parties: the masked phone numbers, and hashes of the unmasked phone numbers."""
         number, plain = self.readers["party"], _plain_party(self.layout.party)
         readers = [lambda cell: masked_number(number(cell)), lambda cell: self._key.hash_of(number(cell))]
         if not plain or column.texts is None:

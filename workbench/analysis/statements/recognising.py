@@ -84,7 +84,10 @@ def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Recogni
 
 
 def head_of(cell_rows: CellRows) -> Head:
-    """The first HEADER_WITHIN lines, as far as they can be cut."""
+    """Reads the first HEADER_WITHIN lines that are not blank, each split into cells.
+
+    Reading stops at an error, such as an undecodable byte or an open quote; the result then has the error as `failure`.
+    """
     lines: list[Line] = []
     try:
         lines.extend(islice(cell_rows.lines(), HEADER_WITHIN))

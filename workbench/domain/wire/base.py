@@ -127,7 +127,10 @@ ChargeId = Annotated[str, is_id("ch")]
 
 
 def requested_currency(case: Callable[[str], str]) -> Meta:
-    """The schema of a currency in a request: in any case or, if the register is strict, as `case` converts it."""
+    """The schema of a currency in a request: in upper, lower or mixed case.
+
+    If the register is strict, only the case to which `case` (`str.upper` or `str.lower`) converts it is valid.
+    """
 
     def rule(gaps: Gaps) -> Schema:
         if gaps.currency_case == "strict":
@@ -288,7 +291,7 @@ class Rows(View, Generic[T]):
 
 
 class Page(View, Generic[T]):
-    """Rows of ledger entries, in order; `has_more` is true if further entries follow."""
+    """Rows of the ledger, in order: entries, postings or movements; `has_more` is true if further entries follow."""
 
     data: list[T]
     has_more: bool = False

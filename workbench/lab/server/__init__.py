@@ -48,7 +48,7 @@ FormerNames = Mapping[str, Sequence[str]]
 
 
 class Copies(NamedTuple):
-    """Paths of the shipped notebooks within the folder, by what copying them did."""
+    """Paths of the shipped notebooks within the learner's folder, grouped by the outcome of copying."""
 
     new: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
@@ -212,7 +212,7 @@ class _FormerHandler(JupyterHandler):
 
     @authenticated
     def get(self) -> None:
-        """Redirects to the notebook."""
+        """Redirects to the notebook that replaces the requested one."""
         self.redirect(self._url)
 
 

@@ -429,7 +429,10 @@ def _documented(section: str) -> Schema:
 
 
 def _open_in(section: str) -> Schema:
-    """OpenAPI members for a field or operation that a section leaves open; "" marks those that only a sandbox has."""
+    """OpenAPI members for a field or operation that this section of the interface does not specify, with a link to it.
+
+    An empty `section` stands for a field or operation that only a sandbox has.
+    """
     return _documented(section) | {"x-provenance": "assumed"} if section else {"x-provenance": "sandbox"}
 
 

@@ -186,7 +186,10 @@ class EveryFault:
         return self
 
     def read(self, value: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of calling `value`; an InvalidRequest that it raises is raised at the end of the `with` block."""
+        """Calls `value` and returns its result; if it raises InvalidRequest, keeps the fault and returns None.
+
+        The `with` block raises a kept fault at its end.
+        """
         try:
             return value(*args, **kwargs)
         except InvalidRequest as fault:

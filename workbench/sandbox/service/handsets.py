@@ -48,7 +48,10 @@ def enter(tx: Transaction, caller: Caller, body: wire.Input, *, phone: str) -> w
 
 
 def cancel(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset | Refused:
-    """POST /sandbox/phones/{phone}/cancel: the customer cancels."""
+    """POST /sandbox/phones/{phone}/cancel: the customer cancels the open prompt.
+
+    Refused if the prompt has expired; the sandbox then closes it. Raises StateConflict: no prompt is open.
+    """
     return _pressed(tx, phone, partial(payments.press, event="cancel"))
 
 

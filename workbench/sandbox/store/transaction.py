@@ -564,7 +564,7 @@ class Transaction:
             self._cursor.execute("ROLLBACK")
 
     def begin(self, *, reads_only: bool = False) -> None:
-        """Reads the clock for a new command or, with `reads_only`, a read.
+        """Reads the clock for a command or, with `reads_only`, a read, whose database transaction is already open.
 
         In a command, also writes the calls that wait for the trace.
         """
