@@ -7,9 +7,11 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from decimal import Decimal
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -21,6 +23,7 @@ import pytest
 from tests.conftest import invoke
 from tests.test_recipes import VERIFIER
 from workbench import Receiver, Workbench, resources
+from workbench.analysis.statements import layouts
 from workbench.cli import COMMANDS
 from workbench.domain.scenarios import ASKABLE, TEST_NUMBERS
 from workbench.domain.webhooks import EVENT_TYPES
@@ -239,7 +242,30 @@ def commands() -> str:
     )
 
 
-@pytest.mark.parametrize(("page", "made"), [("scenarios", numbers), ("commands", commands)])
+def layout_settings() -> str:
+    """A table of a layout's settings: the first sentence on each in its docstring, with the words that it may have."""
+    named = re.findall(
+        r"^ {4}(\w+(?:, \w+)*): (.*?)\.(?: |\n|$)", layouts.Layout.__doc__ or "", re.MULTILINE | re.DOTALL
+    )
+    rows = []
+    for names, text in named:
+        line = re.sub(r"\b([A-Z]+_?FIELDS|FIELDS|TYPES)\b", lambda found: listed(getattr(layouts, found[1])), text)
+        rows.append(f"| {listed(names.split(', '))} | {' '.join(line.split())} |\n")
+    return "".join(["| setting | meaning |\n|---|---|\n", *rows])
+
+
+def listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def test_every_setting_of_a_layout_has_a_line():
+    lines = [re.findall(r"`(\w+)`", line.split("|")[1]) for line in layout_settings().splitlines()]
+    assert sorted(chain(*lines)) == sorted(each.name for each in fields(layouts.Layout))
+
+
+@pytest.mark.parametrize(
+    ("page", "made"), [("scenarios", numbers), ("commands", commands), ("reconcile", layout_settings)]
+)
 def test_what_is_generated_is_up_to_date(page: str, made: Callable[[], str], request: pytest.FixtureRequest):
     text = GUIDE[page].read_text("utf-8")
     before, rest = text.split(MADE[0])

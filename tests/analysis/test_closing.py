@@ -227,8 +227,10 @@ def test_what_the_journal_books_leaves_nothing_open_in_its_own_period_and_in_the
             assert again.proof["holds"].all()
 
 
-def test_by_the_guides_pattern_the_next_run_finds_what_quickbooks_exports_of_the_journal(tmp_path: Path):
-    (pattern,) = re.findall(r"`(key_pattern = .+)`", resources.guide_paths()["reconcile"].read_text("utf-8"))
+@pytest.mark.parametrize("form", ["quickbooks", "xero", "sage"])
+def test_by_the_guides_patterns_the_next_run_finds_what_a_program_exports_of_the_journal(form: str, tmp_path: Path):
+    patterns = re.findall(r"`(key_pattern = .+)`", resources.guide_paths()["reconcile"].read_text("utf-8"))
+    pattern = dict(zip(["quickbooks", "xero"], patterns, strict=True)).get(form, "")
     (tmp_path / "books.toml").write_text(
         f'dates = ["%d/%m/%Y"]\naccount = "{ACCOUNT}"\n{pattern}\n[columns]\nkey = "Num"\nmoment = "Date"\n'
         'description = "Memo"\namount = "Amount"\n'
@@ -245,11 +247,23 @@ def test_by_the_guides_pattern_the_next_run_finds_what_quickbooks_exports_of_the
     names = run().breaks["id"]
     verdicts = zip(names, ("accept", "write_off"), strict=True)
     decisions = [(name, verdict, "", "Ann", "2026-02-01", "seen") for name, verdict in verdicts]
-    run(pd.DataFrame(decisions, columns=list(DECIDED)[:6])).journal(tmp_path / "journal.csv", "quickbooks")
+    run(pd.DataFrame(decisions, columns=list(DECIDED)[:6])).journal(tmp_path / "journal.csv", form)
     for line in csv.DictReader((tmp_path / "journal.csv").read_text("utf-8").splitlines()):
-        if line["Account Name"] == ACCOUNT:
-            amount = line["Debits"] or f"-{line['Credits']}"
-            exported.append(f"{line['Journal Date']},{line['Journal No.']},{line['Description']},{amount}")
+        if ACCOUNT not in line.values():
+            continue
+        if form == "quickbooks":
+            cells = (
+                line["Journal Date"],
+                line["Journal No."],
+                line["Description"],
+                line["Debits"] or f"-{line['Credits']}",
+            )
+        elif form == "xero":
+            cells = line["*Date"], "", f"{line['*Narration']} - {line['Description']}", line["*Amount"]
+        else:
+            sign = "" if line["Type"] == "JD" else "-"
+            cells = line["Date"], line["Reference"], line["Details"], f"{sign}{line['Net Amount']}"
+        exported.append(",".join(cells))
     assert len(exported) == 5
     assert run().breaks.empty
 

@@ -42,6 +42,33 @@ def test_four_columns_are_enough_on_either_side_in_a_frame_and_in_a_file(tmp_pat
         assert found(ledger, statement) == [("7002", "missing_in_statement")]
 
 
+def test_a_ledger_may_have_each_further_column_in_a_frame_and_in_a_file(tmp_path: Path):
+    further: dict[str, Any] = {
+        "batch": None, "direction": ["in", "in", "out"], "fee": "0", "currency": "ZMW", "status": "completed",
+        "phone": "0961234567", "entry": ["E1", "E2", "E3"], "number": [1, 2, 3], "kind": None, "payment": "order",
+        "reverses": None, "state": None, "description": "Order",
+    }  # fmt: skip
+    books = OURS.assign(amount=OURS["amount"].str.removeprefix("-"), **further)
+    wanted = found(read_ledger(books), THEIRS)
+    for name in further.keys() - {"direction"}:
+        few = OURS.assign(**{name: further[name]})
+        few.to_parquet(tmp_path / "ledger.parquet")
+        for ledger in (few, books.drop(columns=name), pl.from_pandas(few), tmp_path / "ledger.parquet"):
+            assert found(ledger, THEIRS) == wanted, name
+
+
+def test_rows_of_a_statement_in_a_table_may_have_no_key(tmp_path: Path):
+    for statement in (THEIRS.assign(key=None), THEIRS.assign(key=["", "7003"]), THEIRS.drop(columns="key")):
+        statement.to_parquet(tmp_path / "bank.parquet")
+        for given in (statement, tmp_path / "bank.parquet"):
+            breaks = found(OURS, given)
+            assert len(breaks) == (3 if "key" in statement and statement["key"].eq("7003").any() else 1)
+            assert ("7002", "missing_in_statement") in breaks
+    THEIRS.rename(columns={"amount": "Paid"}).to_parquet(tmp_path / "bank.parquet")
+    with pytest.raises(ReconcileRefused, match=r"Name the columns.*workbench layout FILE --out mine\.toml"):
+        reconcile(OURS, tmp_path / "bank.parquet")
+
+
 def test_a_file_that_cannot_be_read_names_the_call_that_helps(tmp_path: Path):
     path = tmp_path / "bank.csv"
     path.write_text("Value date,Words,Moved\n2026-10-31,Rent,5.00\n")

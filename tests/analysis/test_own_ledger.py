@@ -514,7 +514,8 @@ def test_a_query_selects_the_same_ledger(shop: tuple[str, str], tmp_path: Path):
     told = [name for name in LEDGER if name != "number"]
     pd.testing.assert_frame_equal(ledger.rows[told], read_ledger(TEXTS).rows[told])
     assert ledger.rows["number"].tolist() == [7, 8, 9, 10]
-    assert (ledger.name, ledger.sha256) == ("shop.sql", sha256(sql.encode()).hexdigest())
+    digest = sha256(sql.encode()).hexdigest()
+    assert (ledger.name, ledger.sha256, ledger.query_sha256) == ("shop.sql", None, digest)
     pd.testing.assert_frame_equal(read_ledger(address, query=sql).rows, ledger.rows)
 
 
@@ -529,6 +530,24 @@ def test_the_command_takes_a_database_as_an_option_or_first(shop: tuple[str, str
         assert (done.exit_code, done.stderr) == (0, "")
         written = [path.read_bytes() for path in (*kept.iterdir(), tmp_path / "b.html")]
         assert not [name for name in SECRETS for text in (done.stdout.encode(), *written) if name.encode() in text]
+
+
+@needs_driver
+def test_the_sign_off_hashes_the_rows_of_a_query_and_its_text(sqlite: str, tmp_path: Path):
+    query, statement = csv_of(tmp_path, SQLITE, "shop.sql"), csv_of(tmp_path, STATEMENT, "mtn.csv")
+
+    def hashes() -> tuple[str, ...]:
+        arguments = [sqlite, str(statement), "--query", str(query)]
+        done = CliRunner(catch_exceptions=False).invoke(app, ["reconcile", *arguments])
+        (hashed,) = re.findall(r"SHA-256 of rows of shop\.sql (\w+), shop\.sql (\w+)", done.stdout)
+        return tuple(hashed)
+
+    before = hashes()
+    assert (hashes(), before[1]) == (before, sha256(SQLITE.encode()).hexdigest()[:12])
+    with closing(sqlite3.connect(sqlite.removeprefix("sqlite:///"))) as database, database:
+        database.execute("UPDATE payments SET amount = amount + 1")
+    after = hashes()
+    assert (after[0] != before[0], after[1]) == (True, before[1])
 
 
 WRITES = (
@@ -697,3 +716,85 @@ def test_what_the_statement_alone_had_before_is_no_part_of_what_the_ledger_opens
     names = ["ledger_minor", "statement_minor", "breaks_minor", "opening_minor", "unexplained_minor", "holds"]
     assert later.proof[names].to_numpy().tolist() == [[637_550 - 8_550, 637_550, -8_550, 0, 0, True]]
     assert later.inputs["sha256"][0] == sha256(all_of_it.read_bytes()).hexdigest()
+
+
+GENERAL_LEDGER = """\
+Account,Date,Num,Memo,Debit,Credit,Balance
+Bank,,,,,,
+Beginning Balance,,,,,,100.00
+,02/10/2026,S1,Deposit,50.00,,150.00
+,03/10/2026,C1,Void: Water,,0.00,150.00
+,04/10/2026,C2,Void: Rent,0.00,0.00,150.00
+,05/10/2026,C3,Power,,20.00,130.00
+"""
+OF_A_BANK = {"moment": "Date", "description": "Text", "debit": "Out", "credit": "In", "balance": "Balance"}
+FROM_A_BANK = """\
+Date,Text,Out,In,Balance
+02/10/2026,Deposit,,50.00,150.00
+03/10/2026,Balance enquiry,0.00,,150.00
+05/10/2026,Power,20.00,,130.00
+"""
+
+
+def test_a_row_of_zero_moves_nothing_on_either_side_and_is_counted(tmp_path: Path):
+    columns = {"account": "Account", "moment": "Date", "key": "Num", "description": "Memo", "debit": "Debit"}
+    columns |= {"credit": "Credit", "balance": "Balance"}
+    books = Layout("books", columns, ("%d/%m/%Y",), sections=True, openings=("Beginning Balance",))
+    bank = Layout("bank", OF_A_BANK, ("%d/%m/%Y",), account="Bank", makes_keys=True)
+
+    def read(ours: str, theirs: str) -> Any:  # noqa: ANN401  either side as read
+        ledger = read_ledger(csv_of(tmp_path, ours), layout=books)
+        return ledger, read_statement(csv_of(tmp_path, theirs, "bank.csv"), layout=bank)
+
+    ledger, statement = read(GENERAL_LEDGER, FROM_A_BANK)
+    assert ledger.rows["key"].tolist() == ["S1", "C3"]
+    assert (ledger.rows["balance_minor"].tolist(), statement.follows) == ([15_000, 13_000], "agrees in every row")
+    result = reconcile(ledger, statement)
+    assert (result.is_clean, result.proof["holds"].tolist()) == (True, [True])
+    assert "books.csv: 2 rows of zero move nothing: lines 5, 6." in result.notes
+    assert "bank.csv: 1 row of zero moves nothing: line 3." in result.notes
+    # The balance of such a row is compared; a row without any amount, or with another fault, stays one.
+    _, wrong = read(GENERAL_LEDGER, FROM_A_BANK.replace("0.00,,150.00", "0.00,,151.00"))
+    assert wrong.findings["line"].tolist() == [3, 4]
+    for old, new in (("enquiry,0.00", "enquiry,-"), ("03/10/2026", "33/10/2026"), ("150.00\n05", "many\n05")):
+        _, bad = read(GENERAL_LEDGER, FROM_A_BANK.replace(old, new))
+        assert bad.rows["problem"].notna().tolist() == [False, True, False], new
+    with pytest.raises(StatementRefused, match="neither Credit nor Debit"):
+        read(GENERAL_LEDGER.replace(",0.00,0.00,", ",-,,"), FROM_A_BANK)
+
+
+@pytest.mark.parametrize("amount", ["0.00", "0", "-0.00", "(0.00)"])
+def test_a_signed_amount_of_zero_moves_nothing_but_its_fee_does(amount: str, tmp_path: Path):
+    text = f"{SMALLEST}operator:mtn:float,9,2026-10-31 19:00:00,{amount}\n"
+    ledger = read_ledger(csv_of(tmp_path, text))
+    assert (len(ledger.rows), ledger.remarks) == (4, ["1 row of zero moves nothing: line 6."])
+    rows = [f"{line},{fee}" for line, fee in zip(text.splitlines(), ["fee", "", "", "", "", "1.00"], strict=True)]
+    with pytest.raises(StatementRefused, match=re.escape(f"amount '{amount}' is zero")):
+        read_ledger(csv_of(tmp_path, "\n".join(rows)))
+
+
+def test_numbers_of_too_few_digits_are_counted(tmp_path: Path):
+    payers = ["26097••••567", "097*****67", "xxxxxxxxx4", "Banda", "", "**********"]
+    rows = [f"K{nth},02/10/2026,{payer},5.00" for nth, payer in enumerate(payers)]
+    path = csv_of(tmp_path, "\n".join(["Id,Date,Payer,Amount", *rows]), "mtn.csv")
+    columns = {"key": "Id", "moment": "Date", "phone": "Payer", "amount": "Amount"}
+    statement = read_statement(path, layout=Layout("mtn", columns, ("%d/%m/%Y",), account="w"))
+    assert statement.remarks == ["2 customers' numbers show too few digits to compare: the last three are needed."]
+    books = pd.DataFrame({"account": "w", "key": ["K0"], "occurred_at": "2026-10-02", "amount": "5.00"})
+    result = reconcile(books.assign(phone="097*****67"), statement)
+    said = "1 customer's number shows too few digits to compare: the last three are needed."
+    assert f"pandas DataFrame: {said}" in result.notes
+
+
+@pytest.mark.parametrize(("currency", "decimals"), [("ZMW", 2), ("KWD", 3)])
+def test_minor_units_have_as_many_digits_as_major_units_with_their_decimals(currency: str, decimals: int):
+    row = {"account": ["a"], "key": ["k"], "occurred_at": ["2026-01-01"], "currency": [currency]}
+    whole = "9" * (15 - decimals)
+    for amount in ({"amount": [f"{whole}.{'9' * decimals}"]}, {"amount_minor": ["9" * 15]}):
+        assert read_ledger(pd.DataFrame(row | amount)).rows["amount_minor"].tolist() == [10**15 - 1]
+    for amount, why in (
+        ({"amount": [f"1{whole}"]}, rf"more than {len(whole)} digits before the point \("),
+        ({"amount_minor": ["1" + "9" * 15]}, r"more than 15 digits \("),
+    ):
+        with pytest.raises(StatementRefused, match=why):
+            read_ledger(pd.DataFrame(row | amount))

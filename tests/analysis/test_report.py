@@ -734,6 +734,9 @@ class TestJournal:
             "settles, 1 without an amount, 2 for the other side to book, 1 without a key."
         )
         assert not outputs.journal_note(reconciled(breaks=[kept]))
+        for form, breaks, is_said in (("xero", [kept], True), ("xero", others, False), ("sage", [kept], False)):
+            note = outputs.journal_note(reconciled(breaks=breaks), form)
+            assert ("Xero takes no manual journal on a bank account" in note) == is_said
         booked = {"reversed": 7, "rounded_up": 1, "fee_raised": 900}
         proposal = json.dumps([{"recipe": recipe, "amount_minor": minor} for recipe, minor in booked.items()])
         both = a_break("amount_mismatch", 899, **decided | {"proposal": proposal})

@@ -168,7 +168,7 @@ def test_a_line_of_totals_is_one_at_the_end_and_without_a_date(tmp_path: Path):
 def test_one_of_debit_and_credit_is_filled(tmp_path: Path):
     rows = {
         "1,00|1,00": "Out and In are both filled",
-        "|0,00": "neither Out nor In has an amount above zero",
+        "|-": "neither Out nor In has an amount above zero",
         "1,0x|": "Out '1,0x' is not an amount",
         "|1,0x": "In '1,0x' is not an amount",
     }
@@ -471,7 +471,8 @@ def test_a_row_that_repeats_the_one_before_with_its_balance_counts_once_if_the_b
     layout = Layout("bank", OF_A_BANK, ("%d/%m/%Y",), account="bank:settlement")
     statement = read_statement(bank(tmp_path, text), layout=layout)
     assert statement.repeated == repeated
-    assert statement.rows["line"].tolist() == [line for line in range(2, len(changes) + 2) if line not in repeated]
+    moving = [line for line, (_, amount, _) in enumerate(changes[:: -1 if newest_first else 1], 2) if amount]
+    assert statement.rows["line"].tolist() == [line for line in moving if line not in repeated]
     if repeated:
         assert statement.follows == "agrees in every row"
         said = "Line 4 repeats" if repeated == (4,) else "Lines 4, 5 repeat"

@@ -177,7 +177,8 @@ INPUTS: Columns = _columns(
 )
 """The inputs of a reconciliation; `unreadable_rows` counts rows that cannot be used.
 
-`sha256` is of a file's bytes or a table's rows; null for a Spark table, and for decisions in a DataFrame.
+`sha256` is of a file's bytes, a table's rows or a query's text; null for a Spark table, and for decisions in a
+DataFrame.
 """
 
 CARRIED: Columns = {

@@ -27,6 +27,7 @@ _MOBILE = re.compile(f"[579][0-9][0-9{HIDDEN}]{{4}}[0-9]{{3}}")
 _FOREIGN = re.compile(rf"(?:(?:\+|00)(?=[1-9][0-9{HIDDEN}]{{7,14}}$)|(?=(?:27|2[1-9][0-9])[0-9{HIDDEN}]{{9}}$))"
                       rf"([0-9{HIDDEN}]+[0-9]{{3}})")  # fmt: skip
 """A foreign or fixed-line number with a leading plus or 00, or an African number without either."""
+_HIDDEN_NUMBER = re.compile(rf"\+?(?=.{{8}})[0-9{HIDDEN}]*[0-9][0-9{HIDDEN}]*")
 _E164 = re.compile(r"\+260[0-9]{9}")
 _ALL_BUT_THREE = re.compile(r"[0-9](?=(?:[^0-9]*[0-9]){3})")
 _NATIONAL = re.compile(r"0[0-9]{9}")
@@ -99,6 +100,12 @@ def international(text: str) -> str | None:
         return COUNTRY_CODE + national
     foreign = _FOREIGN.fullmatch(bare)
     return foreign and f"+{foreign[1]}"
+
+
+def is_cut_short(text: str) -> bool:
+    """True for a number with hidden digits that shows fewer than its last three, which are needed to compare it."""
+    bare = _STARS.sub(HIDDEN, _DROPPED.sub("", text))
+    return HIDDEN in bare and _HIDDEN_NUMBER.fullmatch(bare) is not None and international(text) is None
 
 
 def masked_number(text: str) -> str | None:

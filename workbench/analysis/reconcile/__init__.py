@@ -448,8 +448,11 @@ def _inputs(run: Run) -> pd.DataFrame:
     """A frame (columns INPUTS) of the run's ledger, statements, carry-forward, layouts, decisions and rules."""
     inputs, carried = run.inputs, run.brought
     counted, good = (sum(line[name] for line in run.totals[LEDGER]) for name in ("rows", "good"))
-    none = (None, None, None)
-    rows: list[tuple[Any, ...]] = [(LEDGER, inputs.ledger.name, inputs.ledger.hashed, counted, *none, counted - good)]
+    none, books = (None, None, None), inputs.ledger.read_from
+    query = books and books.query_sha256
+    name = f"rows of {inputs.ledger.name}" if query else inputs.ledger.name
+    rows: list[tuple[Any, ...]] = [(LEDGER, name, inputs.ledger.hashed, counted, *none, counted - good)]
+    rows += [(LEDGER, inputs.ledger.name, query, 1, *none, None)] if query else []
     hashes = {name: source.hashed for source in inputs.statements for name in source.statements}
     only = next(iter(hashes.values())) if len(hashes) == 1 else None
     for book in run.books:
@@ -466,7 +469,7 @@ def _inputs(run: Run) -> pd.DataFrame:
         rows.append((LEDGER, "carried forward", hashed, len(carried.rows), *none, None))
     if inputs.ledger.head:
         rows.append((LEDGER, "head of the sandbox's chain of entries", inputs.ledger.head, counted, *none, None))
-    layouts = {file.layout: file.layout_sha256 for file in (inputs.ledger.read_from, *inputs.reported.values()) if file}
+    layouts = {file.layout: file.layout_sha256 for file in (books, *inputs.reported.values()) if file}
     rows += [("layout", name, hashed, 1, *none, None) for name, hashed in layouts.items() if hashed]
     rows += [(*source, *none, None) for source in run.decided.inputs]
     return frame((dict(zip(INPUTS, row, strict=True)) for row in rows), INPUTS)
@@ -489,7 +492,7 @@ def _notes(run: Run, broken: Broken, lines: Sequence[Mapping[str, Any]]) -> Iter
         yield f"No account here is named {' or '.join(idle)}, as a rule says; there are {', '.join(run.accounts)}."
     for file in files:
         yield from _far(file, closing.get(file.account))
-    yield from (f"{file.name}: {remark}" for file in files for remark in file.remarks)
+    yield from (f"{file.name}: {remark}" for file in (books, *files) if file for remark in file.remarks)
     if books and run.brought.is_first:
         with_balance = books.table["account"].filter(books.table["balance_minor"].is_valid()).unique().to_pylist()
         if silent := sorted(names.get(account, account) for account in {*closing}.difference(with_balance)):

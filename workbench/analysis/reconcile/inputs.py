@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -30,7 +30,7 @@ from workbench.analysis.shapes import (
     STATUSES,
     Columns,
 )
-from workbench.analysis.statements.own_ledger import OwnLedger, read_ledger
+from workbench.analysis.statements.own_ledger import OwnLedger, named_alike, read_ledger
 from workbench.analysis.statements.statement import Statement, read_statement
 from workbench.domain.moments import DAY_MS
 from workbench.errors import ReconcileRefused, StatementRefused
@@ -108,8 +108,8 @@ THE_LEDGER: Final = Side(
 )
 THE_STATEMENT: Final = Side(
     "The statement",
-    "Read an operator's file with read_statement(). A table needs account, key, occurred_at and amount, or every "
-    "column of `shapes.STATEMENT_ROW`.",
+    "Name the columns of a table account, occurred_at and amount, and key where the rows have keys; or save it as "
+    ".csv or .xlsx, and draft a layout: workbench layout FILE --out mine.toml.",
     "Read a statement that an operator exported with read_statement() first.",
     "what read_statement() gives, ",
     STATEMENT_ROW,
@@ -118,8 +118,9 @@ _WHOLE: Final = (
     "Money cannot be a float: give minor units as integers, with frame.astype({'amount_minor': 'int64'}) where they "
     "are whole. read_ledger() reads major units from a column `amount`."
 )
+_OF_A_STATEMENT: Final = (("account",), ("occurred_at", "business_date"), ("amount", "amount_minor"))
+"""The columns that a table of a statement needs; one of those in parentheses is enough."""
 _READ_HERE: Final = (CSV, ".xlsx")
-_SMALL: Final = {"account", "key"}
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ class InputTable:
     name: str
     """The file's name without its folder, the number of files, or the library and class of the table."""
     sha256: str | None = None
-    """SHA-256 of the file or query that `read_statement` or `read_ledger` read; None for others, see `hashed`."""
+    """SHA-256 of the file that `read_statement` or `read_ledger` read; None for others, see `hashed`."""
     read_from: OwnLedger | None = None
     """The ledger from which the rows come, if read_ledger() read it; else None."""
     as_of: date | None = None
@@ -297,11 +298,17 @@ def _read(native: Native, side: Side, phone_key: str | Path | bytes | None = Non
     Raises StatementRefused: the file or table cannot be read; the message names a function call that helps.
     """
     is_file = isinstance(native, str | Path) and Path(native).suffix.lower() in _READ_HERE
-    if isinstance(native, OwnLedger | Statement) or not (is_file or _is_unread(native)):
+    headings = [] if is_file else _headings(native)
+    if isinstance(native, OwnLedger | Statement) or not (is_file or _is_unread(headings, side)):
         return native
     reads: Callable[..., Any] = read_statement if is_file and side is THE_STATEMENT else read_ledger
+    options: dict[str, Any] = {"phone_key": phone_key}
     try:
-        result = reads(native, phone_key=phone_key)
+        if side is THE_STATEMENT and not is_file:
+            # A bank's rows often have no key.
+            name = Path(native).name if isinstance(native, str | Path) else type(native).__name__
+            options["layout"] = named_alike(name, [(headings, None)], makes_keys=True)
+        result = reads(native, **options)
     except StatementRefused as wrong:
         wrong.hint = wrong.hint.replace("Pass ", f"Read it first with {reads.__name__}(), and pass ")
         wrong.say(wrong.message)
@@ -312,19 +319,22 @@ def _read(native: Native, side: Side, phone_key: str | Path | bytes | None = Non
     return rows.assign(statement=result.name, line=range(1, len(rows) + 1), problem=None).astype({"problem": "string"})
 
 
-def _is_unread(native: Native) -> bool:
-    """True for a table that has `account` and `key`, but lacks the columns that only reading adds.
-
-    read_ledger() or read_statement() has to read it first.
-    """
+def _headings(native: Native) -> list[str]:
+    """The headings of a table or of a Parquet file; none if it is neither."""
     try:
         if isinstance(native, str | Path):
-            columns = set(pq.read_schema(native).names)
-        else:
-            columns = {*nw.from_native(native).lazy().collect_schema().names()}
+            return [*pq.read_schema(native).names]
+        return [*nw.from_native(native).lazy().collect_schema().names()]
     except (TypeError, pa.ArrowException, OSError):
-        return False
-    return columns >= _SMALL and columns.isdisjoint(("entry", "statement"))
+        return []
+
+
+def _is_unread(headings: Collection[str], side: Side) -> bool:
+    """True for a table with the columns that read_ledger() needs, but not all that only a ledger or statement has."""
+    if side is THE_LEDGER:
+        return {"account", "key"} <= {*headings} and not {*headings} >= _OF_THE_WORKBENCH
+    has_rows = not any({*either}.isdisjoint(headings) for either in _OF_A_STATEMENT)
+    return has_rows and {"entry", "statement"}.isdisjoint(headings)
 
 
 def _files(path: Path, side: Side) -> list[Path]:
@@ -349,6 +359,8 @@ OWN: Final = {
     STATEMENT: {"source": "statement", "no": "line", "kind": "type", "refers": "related", "problem": "problem"},
 }
 """Side → (column name in ROW → column name in the side's table), for columns that SHARED does not name."""
+_OF_THE_WORKBENCH: Final = {*OWN[LEDGER].values(), "business_date", "amount_minor"}
+"""Columns that a ledger of the workbench has; a ledger of the user's own may have some of them."""
 MISDATED: Final = "it is dated "
 """The beginning of the problem text of a row that is invalid only for its date; with a partner it is valid."""
 _TOO_LARGE: Final = " or ".join(

@@ -233,6 +233,8 @@ def journal_note(result: Reconciled, form: str = "general", accounts: Mapping[st
     uncoded = totals.listed([name for name in posted if name not in (accounts or {})])
     sentences = {
         f"The journal has no code for {uncoded}: give each with --journal-account NAME=CODE.": uncoded,
+        "Xero takes no manual journal on a bank account: make the reconciled account a current asset there, or give "
+        "the code of a clearing account.": form == "xero" and posted,
         f"Decided breaks that have no entry in the journal: {without_entry}.": without_entry,
         f"Import the journal, and do not open it in a spreadsheet, which would run {risky:,} of its references.": risky,
     }

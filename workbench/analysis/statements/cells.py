@@ -403,7 +403,9 @@ class Amounts:
         self._currency = currency
         self._is_minor = is_minor
         self._decimals = 0 if is_minor else decimals_of(currency)
-        self._most_digits = MAX_DIGITS - max(0, decimals_of(currency) - _USUAL_DECIMALS)
+        decimals = decimals_of(currency)
+        self._most_digits = MAX_DIGITS - max(0, decimals - _USUAL_DECIMALS) + decimals * is_minor
+        self._too_long = f"has more than {self._most_digits} digits{'' if is_minor else ' before the point'}"
         self.names_currencies = False
         """True once an amount has named a currency: only then are currencies compared with the rows'."""
         # Several characters are written as a space, and mean the same.
@@ -433,7 +435,7 @@ class Amounts:
         sign, grouped, part = match.groups("")
         digits = "".join(filter(str.isdecimal, grouped))
         if len(digits.lstrip("0")) > self._most_digits:
-            return Wrong(f"{quoted(text)} has more than {self._most_digits} digits before the point")
+            return Wrong(f"{quoted(text)} {self._too_long}")
         # Three digits behind a mark may be thousands: they are decimals only where the currency has three.
         is_too_fine = len(part) > max(self._decimals, _USUAL_DECIMALS) or part[self._decimals :].strip("0")
         if is_too_fine or (self._is_minor and self._decimal in text):
@@ -500,7 +502,7 @@ class Amounts:
     def _whole(self, number: Decimal) -> int | Wrong:
         """A workbook's number in minor units; Wrong if it has too many digits or decimals."""
         if number and number.adjusted() >= self._most_digits:
-            return Wrong(f"{number} has more than {self._most_digits} digits before the point")
+            return Wrong(f"{number} {self._too_long}")
         # Exact: the shortest text of a workbook's number has 17 digits at most.
         minor = number.scaleb(self._decimals)
         return int(minor) if minor == minor.to_integral_value() else self._too_fine(str(number))

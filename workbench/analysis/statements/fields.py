@@ -53,7 +53,7 @@ from workbench.analysis.statements.layouts import (
 from workbench.analysis.statements.recognising import RecognisedFile
 from workbench.domain.masking import mask_numbers
 from workbench.domain.moments import DAY_MS, LUSAKA_MS, milliseconds
-from workbench.domain.phones import COUNTRY_CODE, MARK, masked_number
+from workbench.domain.phones import COUNTRY_CODE, MARK, is_cut_short, masked_number
 
 _WILD: Final = re.compile(r"[*?\[].*[*?\]]|[*?\[\]]")
 """Matches the wildcards in a layout's `party`, from the first to the last, with the text between them."""
@@ -210,6 +210,10 @@ _QUICK: Final[Mapping[str, Quick]] = {
     "description": {"text": _plain_descriptions},
 }
 """Field → fast readers of its plain cells. Cells of other fields are read one by one."""
+_HIDES: Final = "[*xX#•]"
+"""A cell with hidden digits matches this pattern."""
+_MOVED: Final = ("amount", "debit", "credit")
+"""The fields of the amount that a row moves."""
 _KINDS: Final = {"number": pa.int64(), "day": pa.int32()}
 """Field → Arrow type of its values. Fields not listed are text."""
 _BATCH_ROWS: Final = 50_000
@@ -237,6 +241,8 @@ class _Fields:
         self.cells = {name: body.columns[place] for name, place in file.places.items()}
         self.problems: defaultdict[int, list[str]] = defaultdict(list)
         """Index of a row → its problems."""
+        self.is_cut = np.zeros(self.count, bool)
+        """A mask of rows with a customer's number that shows too few digits; `phones` fills it."""
         width = len(file.header)
         self.blame((at, f"the row has {len(cells)} cells and the header {width}") for at, cells in body.odd.items())
         is_header = all_hold(column.has(cell) for column, cell in zip(body.columns, file.header, strict=True))
@@ -332,6 +338,14 @@ class _Fields:
         return [pc.if_else(in_texts.is_valid(), *pair) for pair in zip(of_texts, numbers, strict=True)]
 
     def _numbers(self, column: CellColumn) -> list[pa.Array]:
+        """Numbers as by `_masked_and_hashed`; marks the rows whose number shows too few digits in `is_cut`."""
+        numbers = self._masked_and_hashed(column)
+        unread = np.flatnonzero(mask_of(numbers[0].is_null()))
+        number = self.readers["party"]
+        self.is_cut[unread] |= column.only(unread).thinned().where(lambda cell: is_cut_short(number(cell)), _HIDES)
+        return numbers
+
+    def _masked_and_hashed(self, column: CellColumn) -> list[pa.Array]:
         """Two columns, from a column of parties: the masked phone numbers, and hashes of the unmasked phone numbers."""
         number, plain = self.readers["party"], _plain_party(self.layout.party)
         readers = [lambda cell: masked_number(number(cell)), lambda cell: self._key.hash_of(number(cell))]
@@ -395,14 +409,28 @@ class _Fields:
         for readers, rows in self._money:
             for place in rows[tells[rows]].tolist():
                 balance, *cells = (
-                    self.cells[name].row(place) if name in self.cells else ""
-                    for name in ("balance", "amount", "debit", "credit")
+                    self.cells[name].row(place) if name in self.cells else "" for name in ("balance", *_MOVED)
                 )
                 balance_minor = readers["balance"](balance)
                 either = {balance_minor, -balance_minor} if isinstance(balance_minor, int) else {None}
                 moved = {readers["amounts"].read(cell) for cell in cells} - {None, 0} - either
                 is_opening[place] = not isinstance(balance_minor, Wrong) and ("balance" not in self.cells or not moved)
         return is_opening
+
+    def zeros(self, amounts: pa.Array) -> Mask:
+        """A mask of rows whose amounts are zero or empty, one at least written, without a fee or another problem.
+
+        `amounts` are the rows' amounts as read: null for a zero.
+        """
+        is_zero, unread = np.zeros(self.count, bool), mask_of(amounts.is_null())
+        for readers, rows in self._money:
+            read = readers["amounts"].read
+            for place in rows[unread[rows]].tolist():
+                moved = {read(self.cells[name].row(place)) for name in _MOVED if name in self.cells}
+                fee = read(self.cells["fee"].row(place)) if "fee" in self.cells else 0
+                moves_nothing = 0 in moved and moved <= {0, None} and fee in (0, None)
+                is_zero[place] = moves_nothing and len(self.problems[place]) == 1
+        return is_zero
 
     def words(self) -> pa.Array:
         """The type and the status of each row as written, joined by a comma."""
@@ -479,13 +507,17 @@ class FileRows(NamedTuple):
     local: Whole
     """The local milliseconds since 1970 of each row; ABSENT for a bad date."""
     is_opening: Mask
-    """A mask of rows that only state a balance."""
+    """A mask of rows that only state a balance, or move nothing because their amounts are zero."""
     otherwise: pa.Array
     """For a supposed reversal, the type that it has if it turns out to be an ordinary row; null for other rows."""
     joined: tuple[int, ...]
     """The lines that were joined to the rows above them."""
     of_pages: tuple[int, ...]
     """The lines that belong to a statement's pages: page numbers, repeated headers and balances carried forward."""
+    zeros: tuple[int, ...]
+    """The lines of rows that move nothing because their amounts are zero."""
+    cut_numbers: int
+    """The number of rows whose customer's number shows too few digits to be compared."""
 
 
 def read_rows(
@@ -515,6 +547,7 @@ def read_rows(
     fields.blame(dates.bad, "moment")
     columns |= _WAYS[layout.direction_by](fields)
     columns["phone"], columns["phone_hash"] = fields.phones(columns["phone"], columns["direction"])
+    is_cut = fields.is_cut & mask_of(columns["phone"].is_null())
     columns |= {
         "fee_minor": fields.money("fee", absent=0),
         "balance_minor": fields.balances(),
@@ -527,11 +560,14 @@ def read_rows(
     columns["type"] = pc.if_else(is_reversal, "reversal", types)
     fields.compare_currencies()
     is_opening = fields.openings() | is_forward
+    is_zero = fields.zeros(columns["amount_minor"]) & ~is_opening
+    if is_opening.any() and "balance" not in fields.cells:
+        amounts = columns["amount_minor"]
+        signed = pc.if_else(pc.equal(columns["direction"], "in"), amounts, pc.negate(amounts))
+        columns["balance_minor"] = pc.if_else(pa.array(is_opening), signed, None)
+    is_opening |= is_zero
     if is_opening.any():
-        where, amounts = pa.array(is_opening), columns["amount_minor"]
-        if "balance" not in fields.cells:
-            signed = pc.if_else(pc.equal(columns["direction"], "in"), amounts, pc.negate(amounts))
-            columns["balance_minor"] = pc.if_else(where, signed, None)
+        where = pa.array(is_opening)
         for name, nothing in _NO_MOVEMENT.items():
             columns[name] = pc.if_else(where, nothing, columns[name])
     columns["problem"] = fields.sentences()
@@ -555,7 +591,11 @@ def read_rows(
     for name, values in of_ledger.items():
         table = table.append_column(name, values)
     of_pages = sorted([*of_pages, *body.lines[is_forward].tolist()])
-    return FileRows(table, problems, dates.local, is_opening, otherwise, tuple(joined), tuple(of_pages))
+    zeros = tuple(body.lines[is_zero].tolist())
+    is_cut &= ~is_opening
+    return FileRows(
+        table, problems, dates.local, is_opening, otherwise, tuple(joined), tuple(of_pages), zeros, int(is_cut.sum())
+    )
 
 
 def _body_of(file: RecognisedFile, currency: str, *, is_paged: bool) -> tuple[Body, list[int], list[int]]:

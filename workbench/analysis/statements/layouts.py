@@ -115,7 +115,7 @@ class Layout:
     footers: beginnings of the lines of totals below the rows, which are left out.
     utc_offset_hours: the offset from UTC of the times in the file; by default that of Lusaka.
     match: the rules by which the account's rows are matched, in their order, such as
-    `[{ on = ["key"] }, { on = ["key in narrative"] }, { on = ["amount"], days = 3 }]`: see `match_rules`. By default
+    `[{ on = ["key"] }, { on = ["key in narrative"] }, { on = ["amount"], days = 3 }]`. See `match_rules`. By default
     rows match by key or, if the statement has no keys, by amount within two days.
 
     Raises StatementRefused: a field, word or format that does not exist, or too few columns to read a row.

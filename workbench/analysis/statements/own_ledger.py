@@ -62,6 +62,7 @@ from workbench.analysis.statements.statement import (
     newest_first,
     reasons_in,
     refuse_other_than_text,
+    remarks_on,
     whole_of,
 )
 from workbench.domain.masking import mask
@@ -115,13 +116,19 @@ class OwnLedger(Tabular):
     name: str
     """The name of the file or query, without its folder, or the class of the table."""
     sha256: str | None
-    """The SHA-256 of the file, or of the query's text; None for a table."""
+    """The SHA-256 of the file; None for a query or a table."""
     layout: str
     table: pa.Table
     """`rows` as an Arrow table, in which columns with few distinct texts are dictionaries."""
     account_names: Mapping[str, str]
     """Account → the file's word for it, if the layout has `accounts`."""
     layout_sha256: str | None = None
+    query_sha256: str | None = None
+    """The SHA-256 of the query's text; None for a file or a table."""
+    zeros: tuple[int, ...] = ()
+    """The lines, or rows of a table, that move nothing because their amounts are zero; they were left out."""
+    cut_numbers: int = 0
+    """The number of rows whose customer's number shows too few digits to be compared."""
 
     @cached_property
     def rows(self) -> pd.DataFrame:
@@ -132,6 +139,11 @@ class OwnLedger(Tabular):
     def accounts(self) -> tuple[str, ...]:
         """The accounts that have rows."""
         return tuple(sorted(self.table["account"].unique().to_pylist()))
+
+    @property
+    def remarks(self) -> list[str]:
+        """Sentences on rows that were left out, and on customers' numbers that cannot be compared."""
+        return remarks_on(self.zeros, self.cut_numbers)
 
     def _table(self) -> DisplayTable:
         rows, days = len(self.table), pc.min_max(self.table["business_date"]).as_py()
@@ -176,6 +188,7 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     """
     refuse_other_than_text(account=account, date_format=date_format, currency=currency)
     name, digest, content = _content(source, query)
+    file_sha256, query_sha256 = (digest, None) if query is None else (None, digest)
     key, is_file = key_from(phone_key), isinstance(content, Path)
     chosen = None if layout is None else tried_layouts(layout)[0]
     file, dates = _recognised_file(content, chosen) if is_file else _recognised_table(name, content, chosen)
@@ -206,7 +219,8 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     words = file.layout.accounts
     called = {name: " / ".join(word for word, other in words.items() if other == name) for name in words.values()}
     table = _ledger(rows, local, places, codes, [openings.get(code) for code in range(len(groups))])
-    return OwnLedger(name, digest, file.layout.name, table, called, file.layout.sha256)
+    hashes = file.layout.sha256, query_sha256
+    return OwnLedger(name, file_sha256, file.layout.name, table, called, *hashes, read.zeros, read.cut_numbers)
 
 
 def _content(source: object, query: str | Path | None) -> tuple[str, str | None, Path | pa.Table]:
@@ -273,7 +287,7 @@ def _recognised_file(path: Path, layout: Layout | None) -> tuple[RecognisedFile,
     """
     heads = ((way, islice(way.lines(), 1)) for way in cell_rows_of(path, [("utf-8", mark) for mark in ",;\t"]))
     headers = (([text_of(cell) for cell in cells], way.delimiter) for way, head in heads for _, cells in head)
-    books = _books(layout) if layout else _named_alike(path.name, headers)
+    books = _books(layout) if layout else named_alike(path.name, headers)
     try:
         file = recognised(path, [books], named=True)
     except StatementRefused as wrong:
@@ -292,7 +306,7 @@ def _recognised_table(name: str, table: pa.Table, layout: Layout | None) -> tupl
     missing, two columns have one heading, or a column cannot be read.
     """
     headings = table.column_names
-    books = _books(layout) if layout else _named_alike(name, [(headings, None)])
+    books = _books(layout) if layout else named_alike(name, [(headings, None)])
     if lacking := books.lacking({*map(heading_key, headings)}):
         text = f"lacks {', '.join(lacking)}, which the layout {books.name} names; it has {', '.join(headings[:40])}."
         raise file_refusal(name, text, headings=tuple(headings))
@@ -312,12 +326,14 @@ def _recognised_table(name: str, table: pa.Table, layout: Layout | None) -> tupl
     return RecognisedFile(rows, books, header, 0, ()), formats
 
 
-def _named_alike(name: str, headers: Iterable[tuple[Sequence[str], str | None]]) -> Layout:
+def named_alike(name: str, headers: Iterable[tuple[Sequence[str], str | None]], *, makes_keys: bool = False) -> Layout:
     """A layout made for the first header in `headers` that has the needed column names of `ledger_columns()`.
 
-    `headers` has pairs of the headings and the delimiter between them, None for a table. Raises StatementRefused: every
-    header lacks a key, a moment or an amount; `name` is the source in the message.
+    `headers` has pairs of the headings and the delimiter between them, None for a table. `makes_keys` is the layout's.
+    Raises StatementRefused: every header lacks a moment, an amount or, without `makes_keys`, a key; `name` is the
+    source in the message.
     """
+    needed = {"moment", "amount"} if makes_keys else {"key", "moment", "amount"}
     shown_headings: Sequence[str] = ()
     for header, mark in headers:
         headings = {*map(heading_key, header)}
@@ -326,9 +342,9 @@ def _named_alike(name: str, headers: Iterable[tuple[Sequence[str], str | None]])
             columns |= {called.removesuffix("_minor"): called} if called in headings else {}
         if "moment" not in columns and "day" in columns:
             columns["moment"] = columns.pop("day")
-        if {"key", "moment", "amount"} <= columns.keys():
+        if needed <= columns.keys():
             words = dict(zip(DIRECTIONS, DIRECTIONS, strict=True))
-            return Layout(name="ledger", columns=columns, dates=ISO_DATES, directions=words, delimiter=mark or ",")
+            return Layout("ledger", columns, ISO_DATES, directions=words, delimiter=mark or ",", makes_keys=makes_keys)
         shown_headings = header if len(header) > len(shown_headings) else shown_headings
     headings = {*map(heading_key, shown_headings)}
     is_statement = any(not layout.lacking(headings) for layout in LAYOUTS.values())

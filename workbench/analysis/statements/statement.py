@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, partial
@@ -60,6 +60,10 @@ class Statement(Tabular):
     """The lines that repeat the row above, with its balance; they were left out."""
     of_pages: tuple[int, ...] = ()
     """The lines of page numbers, repeated headers and balances carried forward; they were left out."""
+    zeros: tuple[int, ...] = ()
+    """The lines that move nothing because their amounts are zero; they were left out."""
+    cut_numbers: int = 0
+    """The number of rows whose customer's number shows too few digits to be compared."""
     layout_sha256: str | None = None
     match: MatchRules = ()
     """The rules by which the rows are matched; empty if the layout declares none."""
@@ -95,7 +99,7 @@ class Statement(Tabular):
 
     @property
     def remarks(self) -> list[str]:
-        """Sentences on lines that are no rows of their own, such as those joined to the row above."""
+        """Sentences on lines that are no rows of their own, and on customers' numbers that cannot be compared."""
         of_pages = "to a page: page numbers, repeated headers and balances carried forward are no rows."
         kinds = (
             (self.joined, ("has", "have"), "a narrative alone: it was added to the row above."),
@@ -108,10 +112,9 @@ class Statement(Tabular):
         )
         sentences = []
         for lines, (has, have), text in kinds:
-            few = ", ".join(map(str, lines[:_SHOWN_FINDINGS])) + ", …" * (len(lines) > _SHOWN_FINDINGS)
-            verb = f"Line {few} {has}" if len(lines) == 1 else f"Lines {few} {have}"
+            verb = f"Line {_few(lines)} {has}" if len(lines) == 1 else f"Lines {_few(lines)} {have}"
             sentences += [f"{verb} {text}"] if lines else []
-        return sentences
+        return [*sentences, *remarks_on(self.zeros, self.cut_numbers)]
 
     @property
     def follows(self) -> str:
@@ -244,6 +247,22 @@ def refuse_other_than_text(**options: object) -> None:
             raise StatementRefused(f"Give {name} as text, not {value!r}.")
 
 
+def remarks_on(zeros: Sequence[int], cut_numbers: int) -> list[str]:
+    """Sentences on lines that move nothing, and on rows whose customer's number shows too few digits."""
+    sentences = []
+    if zeros:
+        moves = "row of zero moves nothing: line" if len(zeros) == 1 else "rows of zero move nothing: lines"
+        sentences += [f"{len(zeros):,} {moves} {_few(zeros)}."]
+    if cut_numbers:
+        shows = "customer's number shows" if cut_numbers == 1 else "customers' numbers show"
+        sentences += [f"{cut_numbers:,} {shows} too few digits to compare: the last three are needed."]
+    return sentences
+
+
+def _few(lines: Sequence[int]) -> str:
+    return ", ".join(map(str, lines[:_SHOWN_FINDINGS])) + ", …" * (len(lines) > _SHOWN_FINDINGS)
+
+
 class Reading(TypedDict, total=False):
     """The options of `read_statement` that apply with every layout."""
 
@@ -284,7 +303,8 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     file = recognised(source, tried_layouts(layout, layouts), named=layout is not None)
     preamble, closing_line, account, whole_currency = declared(file, account, currency)
     formats = [date_format] if date_format else file.layout.dates
-    rows, _, local, is_opening, otherwise, joined, of_pages = read_rows(file, formats, whole_currency, key, account)
+    read = read_rows(file, formats, whole_currency, key, account)
+    rows, local, is_opening, otherwise = read.table, read.local, read.is_opening, read.otherwise
     repeated: tuple[int, ...] = ()
     currencies = sorted(rows["currency"].unique().drop_null().to_pylist())
     if (currency or preamble.currency) and currencies and whole_currency not in currencies:
@@ -324,9 +344,11 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
         period=(first, last) if first and last else None,
         findings=pd.DataFrame(balance.findings).astype(FINDING),
         followed=int((balance.is_compared & ~is_opening).sum()),
-        joined=joined,
+        joined=read.joined,
         repeated=repeated,
-        of_pages=of_pages,
+        of_pages=read.of_pages,
+        zeros=read.zeros,
+        cut_numbers=read.cut_numbers,
         layout_sha256=file.layout.sha256,
         match=file.layout.match,
     )
