@@ -41,7 +41,6 @@ from workbench.analysis.rules import (
     USUAL_DAYS,
     WITHOUT_KEYS,
     MatchRules,
-    ruled,
     rules_of,
     unknown_kinds,
 )
@@ -378,8 +377,8 @@ def _result(run: Run, broken: Broken) -> Reconciliation:
     # A decision table that a person filled in has the names of accounts that people are shown.
     accounts = {name: account for account, name in names.items()}
     current = [{**row, "account": accounts.get(row["account"] or "", row["account"])} for row in run.decided.decisions]
-    shown = ruled(broken.breaks, run.decided.rules)
-    shown, decisions = deciding.applied(shown, current, run.brought.decisions, run.accounts)
+    decisions_before = run.brought.decisions
+    shown, decisions = deciding.applied(broken.breaks, run.decided.rules, current, decisions_before, run.accounts)
     now_matched = carrying.matched_since(run.carried.rows, broken.rows)
     groups = deciding.groups_closed(shown)
     done = groups.notna()

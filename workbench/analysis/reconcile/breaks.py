@@ -11,9 +11,11 @@ from functools import partial
 from itertools import chain, zip_longest
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from workbench.analysis import break_codes as codes
 from workbench.analysis.frames import arranged, day_of, typed, untyped, with_column
@@ -123,24 +125,32 @@ def breaks_of(run: Run) -> Broken:
     let_pass = let_pass.filter(pc.equal(let_pass["l_currency"], _own_currency(let_pass, run.currencies)))
     tolerated = summed(let_pass["account"], pc.subtract(let_pass["l_signed"], let_pass["s_signed"]))
     matched = Counter(zip(settled["account"].to_pylist(), settled["rule"].to_pylist(), strict=True))
-    return Broken(breaks, rows, _with_parts(settled), matched, tolerated, unsure)
+    return Broken(breaks, rows, _with_lines(settled, members), matched, tolerated, unsure)
 
 
-def _with_parts(settled: pa.Table) -> pa.Table:
-    """Adds the text `group`, and splits pairs in which a payment and its fee are two lines: one row for each line.
+def _with_lines(settled: pa.Table, members: pa.Table) -> pa.Table:
+    """Adds the text `group`, and splits pairs with several rows on a side into their rows.
 
-    The rows that come from one pair have one `group`.
+    These are pairs in which a payment and its fee are two lines, and batches with the statement row that moves their
+    sum; `members` has the rows of the batches. The rows that come from one pair have one `group`.
     """
     keys = (settled[name].fill_null("") for name in ("l_key", "l_entry", "s_key"))
     settled = settled.append_column("group", pc.binary_join_element_wise(*keys, " "))
-    is_split = has_parts(settled)
+    is_split, is_batch = has_parts(settled), settled["grouped"]
     names = [name for name in OF_SIDE if name != "fee"]
     rows = []
     for pair in settled.filter(is_split).to_pylist():
         for lines in zip_longest(*(parts_of(pair, prefix) for prefix in PREFIX.values()), fillvalue={}):
             sides = zip(PREFIX.values(), lines, strict=True)
             rows.append(pair | {f"{prefix}{name}": line.get(name) for prefix, line in sides for name in names})
-    return pa.concat_tables([settled.filter(pc.invert(is_split)), pa.Table.from_pylist(rows, settled.schema)])
+    batches = settled.filter(is_batch)
+    ours, theirs = ({f"{prefix}{name}": None for name in OF_SIDE} for prefix in PREFIX.values())
+    rows += [pair | ours for pair in batches.to_pylist()]
+    booked = members.filter(pc.equal(members["side"], LEDGER)).select([*GROUP, *OF_SIDE])
+    booked = booked.rename_columns([*GROUP, *ours]).join(batches.drop_columns([*ours]), GROUP, join_type="inner")
+    rows += [row | theirs for row in booked.to_pylist()]
+    whole = settled.filter(pc.invert(pc.or_(is_split, is_batch)))
+    return pa.concat_tables([whole, pa.Table.from_pylist(rows, settled.schema)])
 
 
 def _open_pairs(run: Run) -> tuple[pa.Table, pa.Table, pa.Table, int]:
@@ -174,11 +184,21 @@ def _open_pairs(run: Run) -> tuple[pa.Table, pa.Table, pa.Table, int]:
         run.rules,
         lambda lines: _masked_texts(run, _lines_of(lines))[0]["description"].to_pylist(),
         is_misdated.to_numpy(zero_copy_only=False),
+        _is_batch(waiting, members),
     )
     compared, settled = _settled(run, waiting, partners)
     proposed = _paired_rows(waiting, partners.proposed, codes.WRONG_REFERENCE, PARTNERS_BY)
     pairs = pa.concat_tables([pairs, compared, proposed, _unmatched(run, waiting, partners, problems)])
     return pairs, members, settled, partners.unsure
+
+
+def _is_batch(waiting: pa.Table, members: pa.Table) -> NDArray[np.bool_]:
+    """True for each row of `waiting` that is a batch of the ledger in one currency; `members` has the batches' rows."""
+    sums = members.group_by(GROUP).aggregate([("currency", "count_distinct")])
+    names = (texts_of(table, GROUP) for table in (waiting, sums.filter(pc.equal(sums["currency_count_distinct"], 1))))
+    is_ours = pc.and_(waiting["grouped"], pc.is_valid(waiting["l_no"]))
+    mask: NDArray[np.bool_] = pc.and_(is_ours, pc.is_in(next(names), next(names))).to_numpy()
+    return mask
 
 
 def summed(accounts: pa.ChunkedArray, amounts: pa.ChunkedArray) -> Counter[str]:
@@ -334,6 +354,8 @@ def _settled(run: Run, waiting: pa.Table, partners: Partners) -> tuple[pa.Table,
         if not rule.has_window:
             days = run.allowed.days if rule.days is None else f"{rule.days}"
             paired = with_codes(run.engine, paired, _PAIR, run.allowed._replace(days=days))
+            # The sums of a batch and of its row are equal, and the batch's rows may be of several days.
+            paired = with_column(paired, "code", pc.if_else(paired["grouped"], None, paired["code"]))
         is_break = pc.fill_null(pc.not_equal(paired["code"], TOLERATED), fill_value=False)
         compared.append(paired.filter(pc.is_valid(paired["code"])))
         mine = paired.filter(pc.invert(is_break))
