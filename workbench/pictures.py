@@ -592,8 +592,9 @@ def _broken(breaks: "pd.DataFrame") -> Iterator[_Pair]:
         }
         ours, theirs = (
             "" if first["side"] == other
-            else "unreadable" if first[f"{side}_minor"] is None or first["currency"] is None
             else money_text(first[f"{side}_minor"], first["currency"])
+            if first[f"{side}_minor"] is not None and first["currency"] is not None
+            else "another currency" if first["side"] == "both" else "unreadable"
             for side, other in (("ledger", "statement"), ("statement", "ledger"))
         )  # fmt: skip
         yield first["key"] or "no key", ours, first["code"], theirs

@@ -5,10 +5,12 @@ from decimal import Decimal
 from pathlib import Path
 
 import openpyxl
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from workbench.analysis.frames import money
+from workbench.analysis.reconcile import reconcile
 from workbench.analysis.statements import Layout, draft_layout, read_ledger, read_statement
 from workbench.cli import app
 from workbench.errors import StatementRefused
@@ -130,3 +132,102 @@ def test_a_currency_that_is_passed_holds_for_balances_above_the_header_of_a_ledg
     (tmp_path / "books.csv").write_text("Opening,20.000\nId,Date,Amount\n1,2026-10-01,1.500\n", "utf-8")
     read = read_ledger(tmp_path / "books.csv", layout=layout, account="bank:settlement", currency="kwd")
     assert read.rows[["amount_minor", "balance_minor"]].to_numpy().tolist() == [[1_500, 21_500]]
+
+
+HEADINGS = "account,key,occurred_at,amount,currency"
+DOLLARS = ("usd,U1,2026-10-02,100.00,USD", "usd,U2,2026-10-03,50.00,USD", "usd,U9,2026-10-31,1.00,USD")
+
+
+def reconciled(folder: Path, ledger: tuple[str, ...], statement: tuple[str, ...], *more: str) -> tuple[int, str]:
+    """The exit status and the output of the command over rows under HEADINGS."""
+    (folder / "books.csv").write_text("\n".join([HEADINGS, *ledger]), "utf-8")
+    (folder / "bank.csv").write_text("\n".join([HEADINGS, *statement]), "utf-8")
+    rows = pd.read_csv(folder / "bank.csv", dtype=str)
+    rows.to_parquet(folder / "bank.parquet")
+    with chdir(folder):
+        done = CliRunner(catch_exceptions=False).invoke(app, ["reconcile", "books.csv", "bank.parquet", *more])
+    return done.exit_code, done.output
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("usd,Z1,2026-10-05,2600.00,ZMW", "1 ledger row of K2,600.00 stands"),
+        ("usd,Z1,2026-10-05,700,UGX", "1 ledger row of UGX 700 stands"),
+        ("usd,Z1,2026-10-31,2600.00,ZMW", "1 ledger row of K2,600.00 stands"),
+    ],
+    ids=["kwacha", "shillings", "on the closing day"],
+)
+def test_a_row_in_another_currency_is_in_no_balance_and_is_named(folder: Path, row: str, said: str):
+    status, text = reconciled(folder, (*DOLLARS, row), DOLLARS)
+    assert status == 1
+    assert f"{said} in an account in USD and is not in these balances" in text
+    balances = [line.split() for line in text.splitlines() if "alance per" in line]
+    assert [(line[-2], line[-1]) for line in balances] == [
+        ("statement", "151.00"), ("statement", "151.00"), ("books", "151.00"), ("books", "151.00"),
+    ]  # fmt: skip
+
+
+def test_a_row_in_another_currency_that_matches_is_in_no_proof(folder: Path):
+    row = "usd,Z1,2026-10-05,2600.00,ZMW"
+    status, text = reconciled(folder, (*DOLLARS, row), (*DOLLARS, row))
+    assert status == 1
+    assert (
+        "1 ledger row of K2,600.00 and 1 statement row of K2,600.00 stand in an account in USD and are not in" in text
+    )
+    assert "Nothing to settle. The proof does not hold for usd." in text
+
+
+def test_of_one_key_in_two_currencies_only_the_side_in_the_accounts_is_an_item(folder: Path):
+    ledger = (DOLLARS[0], DOLLARS[1].replace("50.00,USD", "900.00,ZMW"), DOLLARS[2])
+    status, text = reconciled(
+        folder, ledger, DOLLARS, "--out", "breaks.csv", "--out", "book.xlsx", "--out", "page.html"
+    )
+    assert status == 1
+    assert "1 ledger row of K900.00 stands in an account in USD and is not in these balances" in text
+    table = [tuple(line.split("  ")[:1]) + tuple(line.split()[-1:]) for line in text.splitlines()]
+    assert ("less rows that the other side has in another currency", "-50.00") in table
+    assert [line[-1] for line in table if line[0].startswith("Adjusted")] == ["101.00", "101.00"]
+    assert "≠ +" not in text
+    [found] = pd.read_csv(folder / "breaks.csv").to_dict("records")
+    figures = ("ledger_minor", "ledger_amount_minor", "statement_minor", "variance_minor", "currency")
+    assert [None if pd.isna(found[name]) else found[name] for name in figures] == [None, None, 5_000, -5_000, "USD"]
+    assert found["reason"] == (
+        "U2 is K900.00 gross in the ledger and USD 50.00 gross on the statement, in another currency."
+    )
+    cover = openpyxl.load_workbook(folder / "book.xlsx")["cover"]
+    assert -50 in [cell.value for cell in cover["C"]]
+    decided = pd.read_csv(folder / "breaks.csv", dtype=str).assign(verdict="write_off", who="Desk", why="seen")
+    decided.to_csv(folder / "decided.csv", index=False)
+    _, text = reconciled(folder, ledger, DOLLARS, "--decisions", "decided.csv", "--journal", "journal.csv")
+    assert "Decided breaks that have no entry in the journal: 1 that no known entry settles." in text
+    assert len((folder / "journal.csv").read_text("utf-8").splitlines()) == 1
+
+
+def test_a_batch_in_two_currencies_is_summed_in_the_accounts(folder: Path):
+    rows = ("usd,P1,B1,2026-10-02,50.00,USD", "usd,P2,B1,2026-10-02,7.00,ZMW", "usd,P3,B1,2026-10-02,3.00,ZMW")
+    (folder / "books.csv").write_text("\n".join([HEADINGS.replace("key", "key,batch"), *rows]), "utf-8")
+    statement = [{"account": "usd", "key": "B1", "occurred_at": "2026-10-02", "amount": "51.00", "currency": "USD"}]
+    result = reconcile(folder / "books.csv", pd.DataFrame(statement))
+    [found] = result.breaks.to_dict("records")
+    assert (found["code"], found["currency"], found["rows"]) == ("batch_mismatch", "USD", 4)
+    assert (found["ledger_minor"], found["statement_minor"], found["variance_minor"]) == (5_000, 5_100, -100)
+    assert "2 ledger rows of K10.00 stand in an account in USD" in result.proof["note"][0]
+
+
+def test_a_statements_balance_does_not_count_a_row_in_another_currency(tmp_path: Path):
+    layout = Layout(name="own", dates=("%Y-%m-%d",), account="w", columns={
+        "key": "Id", "moment": "Date", "amount": "Amount", "currency": "Currency", "balance": "Balance",
+    })  # fmt: skip
+    path = tmp_path / "bank.csv"
+    lines = ["1,2026-10-01,100.00,ZMW,1100.00", "2,2026-10-02,7.00,USD,1100.00", "3,2026-10-03,50.00,ZMW,1150.00"]
+    path.write_text("\n".join(["Id,Date,Amount,Currency,Balance", *lines]), "utf-8")
+    read = read_statement(path, layout=layout)
+    assert (read.findings.empty, read.opening_minor, read.closing_minor) == (True, 100_000, 115_000)
+    kept = [line.rpartition(",")[0] for line in (lines[0], lines[2])]
+    (tmp_path / "books.csv").write_text(
+        "\n".join(["key,occurred_at,amount,currency,account", *(f"{line},w" for line in kept)])
+    )
+    result = reconcile(tmp_path / "books.csv", read)
+    assert result.breaks["code"].tolist() == ["missing_in_ledger"]
+    assert result.proof["holds"].tolist() == [True]

@@ -311,6 +311,30 @@ class TestFile:
                 with pytest.raises(ReconcileRefused, match="may be 2026-02-03 or 2026-03-02"):
                     decisions_in(path)
 
+    @pytest.mark.parametrize("heading", ["id", "owner", "comment"])
+    def test_a_title_in_a_workbook_is_passed_over_and_a_lost_heading_is_named_with_its_sheet(
+        self, tmp_path: Path, heading: str
+    ):
+        path, found = tmp_path / "breaks.xlsx", ids(plain())
+        # A break is closed, so that another sheet of the workbook has verdicts too.
+        ours, theirs = [*OURS, row("D", 70)], [*THEIRS, row("D", 70, day=9)]
+        late = ids(ran(ours, theirs))["D"]
+        ran(ours, theirs, decisions=decided((late, "accept"))).to_excel(path)
+        fill(path, {found["L"]: ("ignore", "", "Zoë", "seen")}, "", "")
+        book = openpyxl.load_workbook(path)
+        sheet = book["breaks"]
+        sheet.insert_rows(1)
+        sheet["A1"] = "Reviewed"
+        book.save(path)
+        rows = {each["break"]: (each["verdict"], each["who"]) for each in decisions_in(path)[0]}
+        assert rows == {found["L"]: ("ignore", "Zoë"), late: ("accept", "Acct")}
+        sheet.delete_cols(next(cell.column for cell in sheet[2] if cell.value == heading))
+        book.save(path)
+        with pytest.raises(ReconcileRefused) as refused:
+            decisions_in(path)
+        assert refused.value.message == f"The sheet 'breaks' of breaks.xlsx has no column {heading!r}."
+        assert refused.value.hint == "It needs id, verdict, owner, comment, as it was written."
+
 
 RULES = """
 [[rule]]
@@ -394,6 +418,24 @@ class TestRules:
         assert (shown["rule"], shown["verdict"], shown["who"]) == ("monthly fee", "ignore", "Acct")
         assert "Acct (1 ignored) and the rule 'small change' (1 tolerated)" in result.sign_off
 
+    def test_a_person_opens_what_a_rule_decided_in_later_periods_too_until_the_person_decides(self, tmp_path: Path):
+        opened = decided(*((ids(plain())[key], "open") for key in ("FEE", "K")))
+        result, later = self.run(tmp_path, RULES, decisions=opened), statement_of(row("NEW", 5, day=25), name="2.csv")
+        kept = result.carry_forward
+        for each in (result, reconcile(ledger_of(*OURS), later, rules=tmp_path / "rules.toml", carry_forward=kept)):
+            shown = each.breaks.set_index("key")
+            assert shown.loc[["FEE", "K"], ["verdict", "who"]].isna().all(axis=None)
+            assert shown.loc[["FEE", "K"], "rule"].to_list() == ["monthly fee", "small change"]
+            assert shown.loc[["FEE", "K"], "proposal"].notna().all(), "a rule that tolerates proposes nothing"
+            assert not each.is_decided
+            assert each.decisions[["verdict", "state"]].drop_duplicates().to_numpy().tolist() == [["open", "applied"]]
+        settings = {"rules": tmp_path / "rules.toml", "carry_forward": kept}
+        again = reconcile(ledger_of(*OURS), later, decisions=opened.assign(verdict="accept"), **settings)
+        assert again.breaks.set_index("key").loc[["FEE", "K"], "verdict"].to_list() == ["accept", "accept"]
+        booked = [*OURS, row("FEE", 35, direction="out")]
+        (closed,) = reconcile(ledger_of(*booked), later, **settings).closed.to_dict("records")
+        assert (closed["key"], closed["rule"], closed["verdict"]) == ("FEE", "key", None)
+
 
 class TestCommand:
     def run(self, folder: Path, *options: str, theirs: list[Row] = THEIRS) -> Result:
@@ -417,7 +459,8 @@ class TestCommand:
         done = self.run(tmp_path, *options, "--carry-to", "kept")
         *_, sign_off, _, last = done.output.splitlines()
         assert done.exit_code == 0
-        assert last == "Nothing is open: 5 breaks are decided by Acct."
+        assert last == "Nothing is left to decide: 5 breaks are decided by Acct; 3 of them wait to be booked."
+        assert "agree; rows of closed breaks and of earlier periods do not count" in " ".join(done.output.split())
         assert sign_off.startswith(
             "Decided by Acct (3 accepted, 2 matched); last on 2026-02-01. SHA-256 of ledger.parquet "
         )
@@ -430,12 +473,12 @@ class TestCommand:
         assert (
             f"1 decision is stale, because the open breaks have changed: {found['A']}. Decide again" in changed.output
         )
-        assert "Nothing is open" not in changed.output
+        assert "Nothing is" not in changed.output.splitlines()[-1]
         # The next period has neither the decisions nor the rules, and an older folder has no decisions.
         later = [row("LATER", 5, day=25, status="failed")]
         second = self.run(tmp_path, "--carry-forward", "kept", theirs=later)
         assert second.exit_code == 0, second.output
-        assert "decided by Acct." in second.output.splitlines()[-1]
+        assert "decided by Acct; 3 of them" in second.output.splitlines()[-1]
         (tmp_path / "kept" / "decisions.parquet").unlink()
         assert self.run(tmp_path, "--carry-forward", "kept", theirs=later).exit_code == 1
 
@@ -463,7 +506,8 @@ class TestCommand:
         done = self.run(tmp_path, *given, "--out", "again.csv")
         assert done.exit_code == 0, done.output
         *_, sign_off, _, last = done.output.splitlines()
-        assert last == "Nothing is open: 5 breaks are decided, 4 by Zoë and 1 by the rule 'small change'."
+        who = "4 by Zoë and 1 by the rule 'small change'"
+        assert last == f"Nothing is left to decide: 5 breaks are decided, {who}; 2 of them wait to be booked."
         assert "Zoë (2 matched, 2 written off)" in sign_off
         assert "last on 2026-01-30" in sign_off, "the day on which it was saved"
         again = self.run(tmp_path, "--decisions", "again.csv").output

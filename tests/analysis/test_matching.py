@@ -371,6 +371,54 @@ class TestInNarratives:
         assert result.proof["holds"].all()
         assert matched(ours, theirs, {"on": ["key in narrative"], "days": 5}).matched_by == {"key in narrative": 1}
 
+    def test_a_batch_is_found_by_its_name_in_the_only_row_that_moves_its_sum(self):
+        parts = [on(0, "P8", 5_940, batch="SW-1004"), on(1, "P9", 3_960, batch="SW-1004")]
+        one = [on(0, "P7", 100, batch="SW-1003")]
+        paid, single = on(4, "made-1", 9_900, description="SETTLEMENT SW-1004 MTN"), on(4, "made-2", 100)
+        single["description"] = "sw 1003"
+        result = matched([*parts, *one], [paid, single], *self.RULES)
+        assert result.breaks.empty
+        assert result.matched_by == {"key in narrative": 2}
+        assert result.proof["holds"].all()
+        shown = result.matches.sort_values(["group", "side", "key"])[["side", "key", "rule", "differences"]]
+        assert shown.astype(object).where(shown.notna(), None).to_numpy().tolist() == [
+            [*row, "key in narrative", None] for row in (
+                ("ledger", "P7"), ("statement", "made-2"),
+                ("ledger", "P8"), ("ledger", "P9"), ("statement", "made-1"),
+            )
+        ]  # fmt: skip
+        # What is matched stays matched, and a row of the next month that names the batch again is no part of it.
+        ledger, next_month = tables([*parts, *one], [on(34, "made-3", 5, description="SW-1004")])
+        more = {"match": self.RULES, "carry_forward": result.carry_forward}
+        again = reconcile(ledger, next_month.assign(statement="next.csv"), **more)
+        assert again.breaks["key"].to_list() == ["made-3"]
+
+    @pytest.mark.parametrize(
+        ("said", "others"),
+        [
+            ([("SW-1004", 9_901)], []),
+            ([("SW-1004", -9_900)], []),
+            ([("SW-1004", 9_900), ("FEE SW-1004", -5)], []),
+            ([("SW-1004 AND SW-1005", 9_900)], [("SW-1005", 9_900)]),
+            ([("SW-10041", 9_900)], []),
+        ],
+        ids=["another sum", "another way", "two rows name it", "two batches named", "a longer name"],
+    )
+    def test_a_batch_stays_open_where_its_name_or_its_sum_is_not_sure(
+        self, said: list[tuple[str, int]], others: list[tuple[str, int]]
+    ):
+        def row(key: str, minor: int, **more: str) -> Row:
+            return on(0, key, abs(minor), direction="out" if minor < 0 else "in", **more)
+
+        books = [("SW-1004", 5_940), ("SW-1004", 3_960), *others]
+        ours = [row(f"P{n}", minor, batch=name) for n, (name, minor) in enumerate(books)]
+        theirs = [row(f"made-{n}", minor, description=text) for n, (text, minor) in enumerate(said)]
+        result = matched(ours, theirs, self.RULES[0])
+        assert not result.matched_by
+        assert set(result.breaks["code"]) <= {"missing_in_ledger", "missing_in_statement", "timing"}
+        assert result.breaks["rows"].sum() == len(ours) + len(theirs)
+        assert result.proof["holds"].all()
+
 
 def movement_of(row: Row) -> int:
     """The number of the movement of a world that a row of either side tells."""

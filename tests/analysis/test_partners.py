@@ -271,6 +271,31 @@ class TestSuggestions:
         breaks["description"] = "PAY +26097••••123 26097••••123"
         assert not groups(breaks, "shared_number")
 
+    @pytest.mark.parametrize("verdict", [None, "ignore", "accept", "write_off"])
+    def test_a_cheque_that_was_ignored_is_suggested_when_the_bank_pays_it_and_matched(self, verdict: str | None):
+        drawn = movement("PV9", 912, direction="out", day=5, description="Cheque 000412 Water")
+        paid = movement("S7", 912, direction="out", day=29, description="CHQ 000412")
+        ledger, first = tables([drawn, movement("A", 7, day=10)], [movement("A", 7, day=10)])
+        ledger = ledger.assign(description=pd.array([drawn["description"], None], "string"))
+        later = tables([], [paid, movement("B", 1, day=30)])[1].assign(statement="next.csv")
+        (cheque,) = reconcile(ledger, first).breaks["id"]
+        day = {"who": "Acct", "when": "2026-02-01", "why": "seen"}
+        decided = pd.DataFrame([{"break": cheque, "verdict": verdict or "open", "partner": "", **day}])
+        kept = reconcile(ledger, first, decisions=decided).carry_forward
+        result = reconcile(ledger, later, carry_forward=kept)
+        found = result.suggestions
+        if verdict == "write_off":
+            assert found.empty, "this money is given up"
+            return
+        ids = set(result.breaks.loc[result.breaks["key"].isin(["PV9", "S7"]), "id"])
+        assert [set(each.split("; ")) for each in found["breaks"]] == [ids]
+        so_far = {"ignore": " So far PV9 is ignored.", "accept": " So far PV9 is accepted."}.get(verdict or "", "")
+        assert found["why"].item().endswith(f"are 24 apart.{so_far}")
+        match = decided.assign(verdict="match", partner="; ".join(ids - {cheque}))
+        again = reconcile(ledger, later, carry_forward=kept, decisions=match)
+        assert set(again.closed["key"]) == {"PV9", "S7"}
+        assert again.suggestions.empty
+
     @pytest.mark.parametrize(
         ("ours", "theirs", "fits"),
         [

@@ -65,6 +65,10 @@ def ledger_of(*rows: Row) -> pd.DataFrame:
     return pd.DataFrame(made, columns=list(LEDGER_MOVEMENT)).astype(dict(LEDGER_MOVEMENT))
 
 
+UNKNOWN = pd.Series([None] * 3, dtype="Int64")
+"""The balances of a ledger that has none."""
+
+
 def statement_of(*rows: Row, name: str = "mtn.csv", opening: int | None = 0, jump: int = 0) -> pd.DataFrame:
     """Lines in the order given; with an opening balance each has the balance after it."""
     made, balance = [], opening
@@ -211,9 +215,15 @@ SINGLE: dict[str, tuple[Case, Row]] = {
         (LEDGER.iloc[:0], [statement_of({**A, "status": "failed"}, {**B, "status": "pending"})]),
         {"codes": [], "rules": ["nothing_moved"] * 2, "holds": True},
     ),
-    "of several currencies the proof has the commonest": (
-        (ledger_of({**A, "currency": "AUD"}, B, C), [statement_of({**A, "currency": "AUD"}, B, C)]),
-        {"currency": "ZMW", "codes": [], "holds": True},
+    "of several currencies the proof has the statement's commonest, and does not hold for the others": (
+        (ledger_of({**A, "currency": "AUD"}, {**B, "currency": "AUD"}, C).assign(balance_minor=UNKNOWN),
+         [statement_of({**A, "currency": "AUD"}, B, C, opening=None)]),
+        {"currency": "ZMW", "codes": [("b", "currency_mismatch")], "holds": False, "unexplained_minor": 0},
+    ),
+    "and holds where each row in another currency is a break": (
+        (ledger_of({**A, "currency": "AUD"}, {**B, "currency": "AUD"}, C).assign(balance_minor=UNKNOWN),
+         [statement_of(B, C)]),
+        {"currency": "ZMW", "codes": [("a", "missing_in_statement"), ("b", "currency_mismatch")], "holds": True},
     ),
     "a balance that does not follow": (
         (LEDGER, [statement_of(A, B, jump=7)]),

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tests.analysis.test_matching import FEES_WITHOUT_KEYS, fee_lines, rows_of, within
+from tests.analysis.test_matching import FEES_WITHOUT_KEYS, fee_lines, on, rows_of, within
 from tests.analysis.test_partners import tables
 from tests.analysis.test_reconcile import ledger_of, statement_of
 from workbench.analysis.reconcile import Reconciliation, reconcile
@@ -109,16 +109,21 @@ def in_two_months(first: Sides, both: Sides, **more: Any) -> tuple[Reconciliatio
     return before, after
 
 
-def test_spark_joins_the_same_payments_with_their_fees_where_rows_match_by_amount(session: Any):  # noqa: ANN401  not installed everywhere
+def test_spark_joins_the_same_payments_with_their_fees_and_the_same_batch_where_no_key_does(session: Any):  # noqa: ANN401  not installed everywhere
     cases = [
         [frame.assign(account=f"bank:{n}") for frame in tables(fee_lines(books), rows_of(statement))]
         for n, (books, statement, _) in enumerate(FEES_WITHOUT_KEYS)
     ]
+    # And a batch, which the bank names.
+    parts = [on(day, f"P{day}", 10 + day, batch="SW-1004") for day in range(3)]
+    batch = tables(parts, [on(4, "made-1", 33, description="SETTLEMENT SW-1004")])
+    cases.append([frame.assign(account="bank:batch") for frame in batch])
     sides = [pd.concat(frames, ignore_index=True) for frames in zip(*cases, strict=True)]
-    rules = {"match": {"bank:*": [within(4)]}}
+    rules = {"match": {"bank:batch": [{"on": ["key in narrative"]}], "bank:*": [within(4)]}}
     base = reconcile(*sides, **rules)
     spark = reconcile(*(session.createDataFrame(arrow(frame)) for frame in sides), **rules)
     assert (spark.engine, base.breaks["rows"].sum()) == ("spark", sum(open_ for *_, open_ in FEES_WITHOUT_KEYS))
+    assert (base.matches["rule"] == "key in narrative").sum() == len(parts) + 1
     for name in FRAMES:
         pd.testing.assert_frame_equal(getattr(base, name), getattr(spark, name), obj=name)
     spark.close()

@@ -49,6 +49,8 @@ VERDICTS: Final[Mapping[str, str]] = {
     "match": "matched", "accept": "accepted", WRITE_OFF: "written off", "ignore": "ignored",
 }  # fmt: skip
 """A person's verdict on a break → its wording in a sentence. A `match` also names the other breaks of the match."""
+TO_BOOK: Final = ("accept", WRITE_OFF, "expected")
+"""The verdicts, of people or of a rule, after which a break waits for its booking."""
 
 _PARTNERS: Final = 10
 """The most breaks with the opposite variance that are offered as partners of one break."""

@@ -5,7 +5,7 @@ Users declare rules in layouts, rule files and arguments. Patterns run on RE2 on
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -40,8 +40,8 @@ _EXAMPLE: Final = 'match = [{ on = ["key"] }, { on = ["amount"], days = 3 }]'
 class MatchRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One rule of an account's `match`; the rules are tried in their order.
 
-    on: `["key"]`; `["key in narrative"]`, which finds the ledger's key in the statement's description; or `["amount"]`,
-    with `phone`, `fee` or `type` if these must be equal too.
+    on: `["key"]`; `["key in narrative"]`, which finds the ledger's key, or the name of a batch, in the statement's
+    description; or `["amount"]`, with `phone`, `fee` or `type` if these must be equal too.
     days, minutes: for a rule by amount, the most days or minutes between two rows of equal amount. For a rule by key,
     `days` is the most days between the dates of a pair, by default 1; a pair further apart is a `date_mismatch`.
     nearest: match a row that fits several rows of its amount with the row of the nearest day.
@@ -274,20 +274,24 @@ def _rule(number: int, table: Mapping[str, Any], file: str) -> Rule:
     return Rule(**declared)
 
 
-def ruled(breaks: pd.DataFrame, rules: Sequence[Rule]) -> pd.DataFrame:
-    """Applies to each break the first rule that fits: sets `rule` and `verdict`, adapts `proposal` and `settlement`."""
+def ruled(breaks: pd.DataFrame, rules: Sequence[Rule], undecided: Collection[str | None] = ()) -> pd.DataFrame:
+    """Applies to each break the first rule that fits: sets `rule` and `verdict`, adapts `proposal` and `settlement`.
+
+    No rule gives a verdict to the breaks with the ids `undecided`.
+    """
     if not rules:
         return breaks
     result, is_free = breaks.copy(), pd.Series(data=True, index=breaks.index)
     names: pd.Series = pd.Series(None, index=breaks.index, dtype="string")
+    may_decide = ~breaks["id"].isin([*undecided])
     for rule in rules:
         is_hit = is_free & rule.fits(breaks)
         is_free &= ~is_hit
         names[is_hit] = rule.name
         if rule.verdict:
-            result.loc[is_hit, "verdict"] = rule.verdict
+            result.loc[is_hit & may_decide, "verdict"] = rule.verdict
         if rule.tolerated:
-            result.loc[is_hit, "proposal"] = None
+            result.loc[is_hit & may_decide, "proposal"] = None
         elif rule.kind:
             proposed = is_hit & result["proposal"].notna()
             # An entry that the ledger has is reversed or changed, whatever its kind.

@@ -114,8 +114,8 @@ BREAK: Columns = _columns(
 ledger less statement. `…_amount_minor` is gross and positive, and null if several rows make up the break. `id` is a
 hash of the rows' contents. `since_date` is the closing date at which the break was first carried forward; null for a
 new break. `description` and `words` come from the statement's row, or the first of several; a break without such a row
-has the ledger's `description`. The columns from `verdict` to `why` are the decision about the break, by the person
-`who` or by the user's `rule`.
+has the ledger's `description`. Of two rows in two currencies, only the one in the account's currency has amounts here.
+The columns from `verdict` to `why` are the decision about the break, by the person `who` or by the user's `rule`.
 """
 DECIDED: Columns = _columns("break verdict partner who when why account key code", code="string")
 """A row of `decisions.csv`; the last three columns are for readers. `partner` has ids of breaks, joined by `; `."""
@@ -165,6 +165,8 @@ PROOF: Columns = _columns(
 `unexplained`. `unexplained` is `opening` less `gap`, and all three are zero if the proof holds. `opening` is the
 difference of the opening balances that `brought` does not explain; `gap` is the change of the statement's balance that
 its rows do not explain.
+Rows of another currency than the account's are in none of the amounts, and `note` names them; if any of these rows
+matches or is `timing`, the proof does not hold.
 """
 EXACT = "to the last minor unit"
 """The `note` of an account whose closing balances are known and whose difference is explained completely."""

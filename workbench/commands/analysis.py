@@ -350,7 +350,7 @@ def reconcile(  # noqa: PLR0913  one argument per option
     for warning in filter(None, (lost, "" if excel else outputs.formula_warning(result, texts))):
         click.echo(visible(warning), err=True)
     is_done = result.is_decided and is_proven(result)
-    closing = closing_words(result.decided) if is_done else ""
+    closing = closing_words(result.decided, result.breaks) if is_done else ""
     for text in filter(None, (stale_words(result.decisions), result.sign_off, closing)):
         show("\n" + visible(text))
     sys.exit(0 if is_done else 1)

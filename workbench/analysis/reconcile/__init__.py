@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.break_codes import BUCKETS, CODES, MATCHED, TIMING, has_key
-from workbench.analysis.frames import day_number, day_of, frame, untyped
+from workbench.analysis.frames import day_number, day_of, frame, python_rows, untyped
 from workbench.analysis.phone_key import HASH_SEPARATOR, key_from, refuse_another
 from workbench.analysis.reconcile import carry_forward as carrying  # parameters of `reconcile` have the modules' names
 from workbench.analysis.reconcile import decisions as deciding
@@ -33,7 +33,7 @@ from workbench.analysis.reconcile.inputs import ANY_DAY, LEDGER, ROW, SIDES, STA
 from workbench.analysis.reconcile.proof import Run
 from workbench.analysis.reconcile.suggestions import suggestions_of
 from workbench.analysis.report import captions
-from workbench.analysis.report.totals import Reconciled, sums_by_account
+from workbench.analysis.report.totals import Reconciled, in_own_currency, sums_by_account
 from workbench.analysis.rules import (
     AMOUNT,
     BY_KEY,
@@ -41,7 +41,6 @@ from workbench.analysis.rules import (
     USUAL_DAYS,
     WITHOUT_KEYS,
     MatchRules,
-    ruled,
     rules_of,
     unknown_kinds,
 )
@@ -99,11 +98,11 @@ class Reconciliation(Reconciled):
 
     @property
     def decided(self) -> pd.DataFrame:
-        """The id, variance_minor, verdict, who and rule of each break that a person or a rule has decided.
+        """The id, currency, variance_minor, verdict, who and rule of each break that a person or a rule has decided.
 
         The frame has open breaks and breaks that this period closed, by the decision or because their rows now match.
         """
-        names = ["id", "variance_minor", "verdict", "who", "rule"]
+        names = ["id", "currency", "variance_minor", "verdict", "who", "rule"]
         decided = (part[part["verdict"].notna()] for part in (self.breaks, self.closed))
         return pd.concat([part[names].astype({"rule": "string"}) for part in decided], ignore_index=True)
 
@@ -125,9 +124,19 @@ class Reconciliation(Reconciled):
 
     @property
     def rates(self) -> pd.DataFrame:
-        """The share of each account's rows of this period that match, `by_count` and `by_value` (net), from 0 to 1."""
-        counts = ["matched", "rows", "agreed", "value"]
-        records = [(line.account, *line.of_period, *line.value_of_period) for line in sums_by_account(self)]
+        """The share of each account's rows of this period that match, `by_count` and `by_value` (net), from 0 to 1.
+
+        The values are of the rows in the account's currency.
+        """
+        counts, own = ["matched", "rows", "agreed", "value"], dict(python_rows(self.proof, "account", "currency"))
+        records = [
+            (
+                line.account,
+                *line.of_period,
+                *(line.value_of_period if line.currency in {"", own[line.account]} else (0, 0)),
+            )
+            for line in sums_by_account(self)
+        ]
         sums = pd.DataFrame(records, columns=["account", *counts]).groupby("account", as_index=False).sum()
         parts = {"by_count": ("matched", "rows"), "by_value": ("agreed", "value")}
         shares = {name: (sums[part] / sums[whole]).fillna(1.0) for name, (part, whole) in parts.items()}
@@ -257,7 +266,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
         run.classified = classify(runs_on, run.rows, bad, run.allowed, carried=carried, overlaps=overlaps)
         broken = breaks_of(run)
         lines = f"(select * from {run.classified.special} where told_again)"
-        run.repeated = proof.totals(runs_on, lines, ("rows", "value", "signed")) if overlaps else []
+        run.repeated = proof.totals(runs_on, lines, ("rows", "value", "signed", "moving")) if overlaps else []
         return _result(run, broken)
     except BaseException as problem:
         runs_on.close()
@@ -288,6 +297,7 @@ def _read(run: Run, tolerance: Tolerance, *, skips_settled: bool) -> None:
     ours = engine.loaded(run.inputs.ledger_rows(engine))
     every = proof.totals(engine, ours)
     proof.check_accounts(every, run.books)
+    run.currencies = proof.account_currencies(run, every)
     run.everything, theirs = (engine.of_accounts(rows, run.accounts) for rows in (ours, theirs))
     run.rows = {LEDGER: run.everything, STATEMENT: theirs}
     run.totals = {LEDGER: [line for line in every if line["account"] in ends], STATEMENT: new}
@@ -362,16 +372,20 @@ def _marked_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
 
 def _result(run: Run, broken: Broken) -> Reconciliation:
     """Builds the frames of the result: applies the decisions to the breaks, proves the balances, carries forward."""
-    explained = summed(pa.array(broken.breaks["account"]), pa.array(broken.breaks["variance_minor"]))
-    after = summed(broken.after_period["account"], broken.after_period["signed"])
-    lines = [proof.proof_line(name, run, explained[name], broken.tolerated[name], after[name]) for name in run.accounts]
+    own = in_own_currency(broken.breaks, run.currencies)
+    explained = summed(pa.array(own["account"]), pa.array(own["variance_minor"]))
+    foreign, after = proof.foreign_rows(run, broken.rows), proof.sums_after(run, broken.after_period)
+    lines = [
+        proof.proof_line(name, run, explained[name], broken.tolerated[name], foreign[name], after[name])
+        for name in run.accounts
+    ]
     books = run.inputs.ledger.read_from
     names = books.account_names if books else {}
     # A decision table that a person filled in has the names of accounts that people are shown.
     accounts = {name: account for account, name in names.items()}
     current = [{**row, "account": accounts.get(row["account"] or "", row["account"])} for row in run.decided.decisions]
-    shown = ruled(broken.breaks, run.decided.rules)
-    shown, decisions = deciding.applied(shown, current, run.brought.decisions, run.accounts)
+    decisions_before = run.brought.decisions
+    shown, decisions = deciding.applied(broken.breaks, run.decided.rules, current, decisions_before, run.accounts)
     now_matched = carrying.matched_since(run.carried.rows, broken.rows)
     groups = deciding.groups_closed(shown)
     done = groups.notna()

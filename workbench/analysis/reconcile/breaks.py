@@ -11,9 +11,11 @@ from functools import partial
 from itertools import chain, zip_longest
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from workbench.analysis import break_codes as codes
 from workbench.analysis.frames import arranged, day_of, typed, untyped, with_column
@@ -91,8 +93,8 @@ class Broken(NamedTuple):
     `settled` has two kinds of pairs that are no breaks, each with its `rule` and `group`: pairs that a rule without a
     key matched, and pairs that the ledger booked late (rule `key`). A fee that is a line of its own is also a row of
     its own in `settled`. `matched` counts these pairs by account and rule. `tolerated` is account → the sum of the
-    differences within the tolerance. `unsure` counts the rows that have no partner only because their customers'
-    numbers cannot be compared.
+    differences within the tolerance, in the account's currency. `unsure` counts the rows that have no partner only
+    because their customers' numbers cannot be compared.
     """
 
     breaks: pd.DataFrame
@@ -127,9 +129,10 @@ def breaks_of(run: Run) -> Broken:
     breaks, places = _frame(run, pairs.slice(0, many), rows)
     rows = with_column(rows, "place", pc.index_in(rows["place"], places))
     after_period = rows.filter(pc.is_null(rows["place"]))
+    let_pass = let_pass.filter(pc.equal(let_pass["l_currency"], _own_currency(let_pass, run.currencies)))
     tolerated = summed(let_pass["account"], pc.subtract(let_pass["l_signed"], let_pass["s_signed"]))
     matched = Counter(zip(settled["account"].to_pylist(), settled["rule"].to_pylist(), strict=True))
-    return Broken(breaks, rows, after_period, _with_parts(settled), matched, tolerated, unsure)
+    return Broken(breaks, rows, after_period, _with_lines(settled, members), matched, tolerated, unsure)
 
 
 def _after_period(run: Run, pairs: pa.Table) -> pa.Array:
@@ -144,21 +147,29 @@ def _after_period(run: Run, pairs: pa.Table) -> pa.Array:
     return pc.fill_null(pc.and_(pc.and_(pc.is_null(pairs["s_no"]), is_usable), is_later), fill_value=False)
 
 
-def _with_parts(settled: pa.Table) -> pa.Table:
-    """Adds the text `group`, and splits pairs in which a payment and its fee are two lines: one row for each line.
+def _with_lines(settled: pa.Table, members: pa.Table) -> pa.Table:
+    """Adds the text `group`, and splits pairs with several rows on a side into their rows.
 
-    The rows that come from one pair have one `group`.
+    These are pairs in which a payment and its fee are two lines, and batches with the statement row that moves their
+    sum; `members` has the rows of the batches. The rows that come from one pair have one `group`.
     """
     keys = (settled[name].fill_null("") for name in ("l_key", "l_entry", "s_key"))
     settled = settled.append_column("group", pc.binary_join_element_wise(*keys, " "))
-    is_split = has_parts(settled)
+    is_split, is_batch = has_parts(settled), settled["grouped"]
     names = [name for name in OF_SIDE if name != "fee"]
     rows = []
     for pair in settled.filter(is_split).to_pylist():
         for lines in zip_longest(*(parts_of(pair, prefix) for prefix in PREFIX.values()), fillvalue={}):
             sides = zip(PREFIX.values(), lines, strict=True)
             rows.append(pair | {f"{prefix}{name}": line.get(name) for prefix, line in sides for name in names})
-    return pa.concat_tables([settled.filter(pc.invert(is_split)), pa.Table.from_pylist(rows, settled.schema)])
+    batches = settled.filter(is_batch)
+    ours, theirs = ({f"{prefix}{name}": None for name in OF_SIDE} for prefix in PREFIX.values())
+    rows += [pair | ours for pair in batches.to_pylist()]
+    booked = members.filter(pc.equal(members["side"], LEDGER)).select([*GROUP, *OF_SIDE])
+    booked = booked.rename_columns([*GROUP, *ours]).join(batches.drop_columns([*ours]), GROUP, join_type="inner")
+    rows += [row | theirs for row in booked.to_pylist()]
+    whole = settled.filter(pc.invert(pc.or_(is_split, is_batch)))
+    return pa.concat_tables([whole, pa.Table.from_pylist(rows, settled.schema)])
 
 
 def _open_pairs(run: Run) -> tuple[pa.Table, pa.Table, pa.Table, int]:
@@ -178,7 +189,7 @@ def _open_pairs(run: Run) -> tuple[pa.Table, pa.Table, pa.Table, int]:
         _compared(classified.opened),
         # Rules 2 and 3: further rows of a key, and groups with a batch that do not agree.
         _one_sided(classified.members.filter(pc.invert(batched)), codes.DUPLICATE),
-        _groups(members),
+        _groups(members, run.currencies),
     ])  # fmt: skip
     is_waiting = pc.equal(pairs["code"], ONE_SIDED)
     waiting, pairs = pairs.filter(is_waiting), pairs.filter(pc.invert(is_waiting))
@@ -192,11 +203,21 @@ def _open_pairs(run: Run) -> tuple[pa.Table, pa.Table, pa.Table, int]:
         run.rules,
         lambda lines: _masked_texts(run, _lines_of(lines))[0]["description"].to_pylist(),
         is_misdated.to_numpy(zero_copy_only=False),
+        _is_batch(waiting, members),
     )
     compared, settled = _settled(run, waiting, partners)
     proposed = _paired_rows(waiting, partners.proposed, codes.WRONG_REFERENCE, PARTNERS_BY)
     pairs = pa.concat_tables([pairs, compared, proposed, _unmatched(run, waiting, partners, problems)])
     return pairs, members, settled, partners.unsure
+
+
+def _is_batch(waiting: pa.Table, members: pa.Table) -> NDArray[np.bool_]:
+    """True for each row of `waiting` that is a batch of the ledger in one currency; `members` has the batches' rows."""
+    sums = members.group_by(GROUP).aggregate([("currency", "count_distinct")])
+    names = (texts_of(table, GROUP) for table in (waiting, sums.filter(pc.equal(sums["currency_count_distinct"], 1))))
+    is_ours = pc.and_(waiting["grouped"], pc.is_valid(waiting["l_no"]))
+    mask: NDArray[np.bool_] = pc.and_(is_ours, pc.is_in(next(names), next(names))).to_numpy()
+    return mask
 
 
 def summed(accounts: pa.ChunkedArray, amounts: pa.ChunkedArray) -> Counter[str]:
@@ -237,13 +258,29 @@ def _compared(opened: pa.Table) -> pa.Table:
     return _pairs(len(opened), **{**_columns(opened), "g": g}, rows=rows, grouped=False)
 
 
-def _groups(members: pa.Table) -> pa.Table:
-    """One pair for each group of `members`, with the sum of each side."""
+def _own_currency(rows: pa.Table, currencies: Mapping[str, str | None]) -> pa.ChunkedArray:
+    """For each row, the currency of its account; `currencies` is by account."""
+    return mapped(rows["account"], currencies.get)
+
+
+def _groups(members: pa.Table, currencies: Mapping[str, str | None]) -> pa.Table:
+    """One pair for each group of `members`, with the sum of each side in the currency of the pair.
+
+    That is the account's currency if any row of the group is in it; `currencies` is by account. The sum of a side
+    without a row in the pair's currency is null.
+    """
+    is_own = pc.cast(pc.equal(members["currency"], _own_currency(members, currencies)), pa.int8())
+    order = [("is_own", "descending"), ("side", "descending"), ("currency", "ascending")]
+    sorted_rows = members.append_column("is_own", is_own).sort_by(order).group_by(GROUP, use_threads=False)
+    members = members.join(sorted_rows.aggregate([("currency", "first")]), GROUP)
+    counted = members.filter(pc.equal(members["currency"], members["currency_first"]))
+    sums = counted.group_by([*GROUP, "side"]).aggregate([("signed", "sum")])
+    members = members.join(sums, [*GROUP, "side"])
     first_rows = {}
     for side, prefix in PREFIX.items():
         mine = members.filter(pc.and_(pc.equal(members["side"], side), members["first"]))
-        shown = {f"{prefix}{name}": mine[name] for name in OF_SIDE}
-        sums = {f"{prefix}batch": mine["g"], f"{prefix}signed": mine[f"{prefix}sum"], f"{prefix}rows": mine["n"]}
+        shown = {f"{prefix}{name}": mine[name] for name in OF_SIDE} | {f"{prefix}currency": mine["currency_first"]}
+        sums = {f"{prefix}batch": mine["g"], f"{prefix}signed": mine["signed_sum"], f"{prefix}rows": mine["n"]}
         first_rows[side] = pa.table({name: mine[name] for name in GROUP} | shown | sums)
     groups = first_rows[LEDGER].join(first_rows[STATEMENT], GROUP, join_type="full outer")
     is_both = pc.and_(*(pc.is_valid(groups[f"{prefix}no"]) for prefix in PREFIX.values()))
@@ -296,22 +333,27 @@ def _with_reversed(run: Run, waiting: pa.Table) -> pa.Table:
     no such row.
     """
     asks = pc.if_else(pc.equal(waiting["s_kind"], "reversal"), waiting["s_refers"], None)
-    named = pa.table({"account": waiting["account"], "key": asks}).filter(pc.is_valid(asks))
+    named = {"account": waiting["account"], "key": asks, "currency": waiting["s_currency"]}
+    named = pa.table(named).filter(pc.is_valid(asks))
     if not len(named):
         return waiting
-    shape = {name: _PAIR.get(name, "string") for name in ("account", "asks", "reversed_entry", "reversed_signed")}
+    names = ("account", "asks", "currency", "reversed_entry", "reversed_signed")
+    shape = {name: _PAIR.get(name, "string") for name in names}
     reversals = []
     # Most keys are spelt as in the ledger. Only for the others are all of the ledger's keys changed to bare keys.
     for spelt in (str, partial(bare_key_in_sql, run.engine)):
         if len(named):
-            wanted = run.engine.arrow(named, {"account": "string", "key": "string"})
-            entries = f"""(select x.account, y.key as asks, min(entry) as reversed_entry, max(signed) as reversed_signed
+            wanted = run.engine.arrow(named, dict.fromkeys(named.column_names, "string"))
+            entry = "min(case when x.currency = y.currency then entry end)"
+            entries = f"""(select x.account, y.key as asks, y.currency, {entry} as reversed_entry,
+                max(signed) as reversed_signed
                 from {run.everything} x join {wanted} y on x.account = y.account and {spelt("x.key")} = {spelt("y.key")}
-                group by x.account, y.key)"""
+                group by x.account, y.key, y.currency)"""
             reversals.append(run.engine.table(entries, shape))
-            named = named.join(reversals[-1], ["account", "key"], ["account", "asks"], join_type="left anti")
+            named = named.join(reversals[-1], named.column_names, [*names[:3]], join_type="left anti")
     plain = waiting.drop_columns(["reversed_entry", "reversed_signed"]).append_column("asks", asks)
-    return plain.join(pa.concat_tables(reversals), ["account", "asks"]).select(list(_PAIR))
+    on = ["account", "asks", "s_currency"], [*names[:3]]
+    return plain.join(pa.concat_tables(reversals), *on).select(list(_PAIR))
 
 
 def _hashed(rows: pa.Table, key: PhoneKey, prefix: str = "") -> pa.Table:
@@ -335,6 +377,8 @@ def _settled(run: Run, waiting: pa.Table, partners: Partners) -> tuple[pa.Table,
         if not rule.has_window:
             days = run.allowed.days if rule.days is None else f"{rule.days}"
             paired = with_codes(run.engine, paired, _PAIR, run.allowed._replace(days=days))
+            # The sums of a batch and of its row are equal, and the batch's rows may be of several days.
+            paired = with_column(paired, "code", pc.if_else(paired["grouped"], None, paired["code"]))
         is_break = pc.fill_null(pc.not_equal(paired["code"], TOLERATED), fill_value=False)
         compared.append(paired.filter(pc.is_valid(paired["code"])))
         mine = paired.filter(pc.invert(is_break))
@@ -407,7 +451,15 @@ def _plain(pairs: pa.Table, run: Run) -> dict[str, pa.ChunkedArray]:
     These are all but `id`, `reason`, `proposal`, `description`, `words`, `since_date` and the columns of a decision.
     """
     ledger, statement = (pc.is_valid(pairs[f"{prefix}no"]) for prefix in PREFIX.values())
-    key, currency = (pc.if_else(statement, pairs[f"s_{name}"], pairs[f"l_{name}"]) for name in ("key", "currency"))
+    key = pc.if_else(statement, pairs["s_key"], pairs["l_key"])
+    # Of a pair in two currencies, only the side in the account's currency has amounts.
+    ours, theirs = (pairs[f"{prefix}currency"] for prefix in PREFIX.values())
+    is_ours = pc.equal(ours, _own_currency(pairs, run.currencies)).fill_null(fill_value=False)
+    currency = pc.if_else(is_ours, ours, pc.coalesce(theirs, ours))
+    for prefix in PREFIX.values():
+        is_other = pc.not_equal(pairs[f"{prefix}currency"], currency).fill_null(fill_value=False)
+        for name in ("amount", "fee", "signed"):
+            pairs = with_column(pairs, f"{prefix}{name}", pc.if_else(is_other, None, pairs[f"{prefix}{name}"]))
     # A batch is booked under its own name.
     key = pc.if_else(pairs["grouped"], pairs["g"], key)
     gross = {
@@ -517,13 +569,13 @@ def _texts(pairs: pa.Table, rows: pa.Table, order: pa.Array) -> list[pa.ChunkedA
 
     The id is a hash of a pair's account, code and contents; for a group, the contents are those of its rows.
     """
-    groups = pairs.filter(pairs["grouped"]).select(["place", "l_currency", "s_currency"])
+    groups = pairs.filter(pairs["grouped"]).select(["place", "s_currency"])
     rows, count = rows.filter(pc.is_in(rows["place"], groups["place"])), len(pairs)
     row_texts = pc.binary_join_element_wise(rows["side"], _contents(rows, ""), UNIT)
     by_text = pc.sort_indices(row_texts)
     contents = _by_place(rows.take(by_text), row_texts.take(by_text), _ROW, count)
     ours = rows.filter(pc.equal(rows["side"], LEDGER))
-    named = {name: f"l_{name}" for name in ("entry", "amount", "fee")}
+    named = {name: f"l_{name}" for name in ("entry", "amount", "fee", "currency")}
     ours = ours.rename_columns([named.get(name, name) for name in ours.column_names]).join(groups, "place")
     ours = ours.sort_by([("no", "ascending"), ("l_entry", "ascending")])
     reversals = _by_place(ours, codes.reverse(ours), ", ", count)

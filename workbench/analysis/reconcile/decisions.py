@@ -7,7 +7,7 @@ JupyterLab form has no logic of its own: it calls `DecisionTable.write`, as a sc
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from html import escape
@@ -19,15 +19,25 @@ import pandas as pd
 import pyarrow as pa
 
 from workbench.analysis import files
-from workbench.analysis.break_codes import TIMING, VERDICTS, partners_of
+from workbench.analysis.break_codes import TIMING, TO_BOOK, VERDICTS, partners_of
 from workbench.analysis.frames import frame, python_rows
 from workbench.analysis.reconcile.classify import bare_key
 from workbench.analysis.reconcile.inputs import LEDGER
 from workbench.analysis.report.captions import counted, heading, key_text
 from workbench.analysis.report.totals import listed
-from workbench.analysis.rules import EXPECTED, TOLERATED, InputRow, MatchRules, Rule, by_account, content_of, rules_in
+from workbench.analysis.rules import (
+    EXPECTED,
+    TOLERATED,
+    InputRow,
+    MatchRules,
+    Rule,
+    by_account,
+    content_of,
+    ruled,
+    rules_in,
+)
 from workbench.analysis.shapes import BREAK, CLOSED_BREAK, DECIDED, DECISION
-from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, Line, text_of
+from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, CellRows, Line, text_of
 from workbench.analysis.statements.csv_files import cell_rows_of
 from workbench.domain.masking import mask
 from workbench.domain.moments import in_lusaka, milliseconds
@@ -56,6 +66,8 @@ _MOST: Final = 20
 """The most problems of a file that one error lists."""
 _FEW: Final = 5
 """The most names that a sentence lists."""
+_HEADER_AMONG: Final = 10
+"""The number of lines, from the first that is not blank, among which the header of a table of decisions is."""
 _ID: Final = re.compile("b[a-z2-7]{11}")
 _BETWEEN_WORDS: Final = re.compile(r"[\s_-]+")
 _BY_SPREADSHEET: Final = re.compile(
@@ -110,27 +122,37 @@ def decisions_in(source: Path | str | pd.DataFrame) -> tuple[list[Row], InputRow
     path, content = content_of(source, "decisions")
     saved = datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat()
     try:
-        rows = [row for lines in _tables(path) for row in _decisions(path.name, "line", lines, saved)]
+        rows = [row for name, lines in _tables(path) for row in _decisions(name, "line", lines, saved)]
     except StatementRefused as wrong:
         raise ReconcileRefused(wrong.message, hint=wrong.hint) from None
     return rows, InputRow("decisions", path.name, hashlib.sha256(content).hexdigest(), len(rows))
 
 
-def _tables(path: Path) -> list[Iterator[Line]]:
-    """The lines of each table in the file whose header has `break` and `verdict`.
+def _tables(path: Path) -> list[tuple[str, Iterator[Line]]]:
+    """The name of each table of decisions in the file, and its lines from the header on.
 
-    A table is a sheet of a workbook, or a text file split by one separator. If no header has both, the list has only
-    the table with the most columns.
+    A table is a sheet of a workbook, or a text file split by one separator. Its header is the line with the most known
+    columns among the first ones, since a person may have written a title above. If no header has the columns of
+    decisions, the list has only the table whose header has the most known columns.
     """
-    heads: list[tuple[set[str], Callable[[], Iterator[Line]]]] = []
+    known, heads = {*DECIDED, *BREAK}, list[tuple[set[str], int, CellRows]]()
     # A file that is not UTF-8 was saved by a spreadsheet in the code page of western Europe.
     ways = cell_rows_of(path, [("cp1252", mark) for mark in ",;\t"])
     for way in ways:
+        first = list[tuple[set[str], int, CellRows]]()
         with suppress(StatementRefused):  # a wrong delimiter may be refused
-            heads += [({*map(_column, cells)}, way.lines) for _, cells in islice(way.lines(), 1)]
-    decided = [lines() for names, lines in heads if {"break", "verdict"} <= names]
-    most = max((names for names, _ in heads), key=len, default=set())
-    return decided or [lines() for names, lines in heads if names == most][:1] or [ways[0].lines()]
+            first.extend(({*map(_column, cells)}, line, way) for line, cells in islice(way.lines(), _HEADER_AMONG))
+        heads += sorted(first, key=lambda head: len(head[0] & known), reverse=True)[:1]
+    best = max(heads, key=lambda head: (len(head[0] & known), len(head[0])), default=(set(), 0, ways[0]))
+    decided = [head for head in heads if "verdict" in head[0] and not head[0].isdisjoint({"break", "who"})]
+    return [
+        (f"The {way.says} of {path.name}" if way.kind == "xlsx" else path.name, _lines_from(line, way))
+        for _, line, way in decided or [best]
+    ]
+
+
+def _lines_from(first: int, way: CellRows) -> Iterator[Line]:
+    return (line for line in way.lines() if line[0] >= first)
 
 
 def _column(heading: Cell) -> str:
@@ -152,16 +174,24 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
         header.pop()  # a spreadsheet adds empty columns
     if not header:
         raise ReconcileRefused(f"{name} is empty.", hint=f"Its first line is {','.join(_REQUIRED)}.")
-    columns, is_of_breaks = [_column(title) for title in header], "id" in map(str.casefold, header)
+    columns, titles = [_column(title) for title in header], {*map(str.casefold, header)}
+    is_of_breaks = "id" in titles or ("break" not in titles and not {*columns}.isdisjoint(BREAK.keys() - DECIDED))
     times, may_have = Counter(columns), columns if is_of_breaks else list(DECIDED)
     may_lack = _MAY_LACK if is_of_breaks else ()
+    # A report with headings for people, such as `owner`, has those throughout.
+    has_headings = any(heading(name).casefold() in titles for name in BREAK if heading(name) != name)
+    title_of = {name: heading(name) if has_headings else name for name in _REQUIRED}
+    title_of |= {"break": "id"} if is_of_breaks else {}
     wrong = {
-        "the unknown column {}": [column for column in columns if column not in may_have],
-        "no column {}": [column for column in _REQUIRED if column not in (*columns, *may_lack)],
+        "the unknown column {}": [title for title, name in zip(header, columns, strict=True) if name not in may_have],
+        "no column {}": [title_of[column] for column in _REQUIRED if column not in (*columns, *may_lack)],
         "{} twice": [column for column in DECIDED if times[column] > 1],
     }
     if faults := [text.format(", ".join(map(repr, names))) for text, names in wrong.items() if names]:
         hint = f"The columns are {', '.join(DECIDED)}; the last three may be left out."
+        if is_of_breaks:
+            needed = ", ".join(title_of[name] for name in _REQUIRED if name not in may_lack)
+            hint = f"It needs {needed}, as it was written."
         raise ReconcileRefused(f"{name} has {', and '.join(faults)}.", hint=hint)
     called = dict(zip(columns, header, strict=True))
     rows: dict[str, Row] = {}
@@ -279,13 +309,15 @@ def _decided_twice(rows: Mapping[str, Row]) -> Iterator[str]:
 
 
 def applied(
-    breaks: pd.DataFrame, current: Sequence[Row], carried: pd.DataFrame, accounts: Collection[str]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The breaks with the decisions about them, and every decision with its state (columns DECISION).
+    breaks: pd.DataFrame, rules: Sequence[Rule], current: Sequence[Row], carried: pd.DataFrame,
+    accounts: Collection[str],
+) -> tuple[pd.DataFrame, pd.DataFrame]:  # fmt: skip
+    """The breaks with the decisions of `rules` and people, and every person's decision with its state (DECISION).
 
     `carried` has the decisions of an earlier run (columns DECISION); a decision in `current` replaces those about the
-    same break. A decision about an account outside of `accounts` gets the state `elsewhere`. Raises ReconcileRefused: a
-    given decision would reopen a break that an earlier run has closed.
+    same break. A person who withdraws a rule's decision decides too: no rule decides that break in later runs either.
+    A decision about an account outside of `accounts` gets the state `elsewhere`. Raises ReconcileRefused: a given
+    decision would reopen a break that an earlier run has closed.
     """
     decided_now = {other for row in current for other in ids_of(row)}
     taken_back = {row["break"] for row in current if row["verdict"] == WITHDRAWN}
@@ -295,7 +327,12 @@ def applied(
             hint = "Take that decision out of the decisions.csv of its period, and run that period"
             raise ReconcileRefused(f"{back[0]} cannot be open again: {why}.", hint=f"{hint} and those since again.")
     kept = [row for row in _rows(carried[carried["state"] != ENDED]) if decided_now.isdisjoint(ids_of(row))]
-    rows = sorted((row for row in [*kept, *current] if row["verdict"] != WITHDRAWN), key=lambda row: row["break"] or "")
+    withdrawn = {row["break"] for row in [*kept, *current] if row["verdict"] == WITHDRAWN}
+    breaks = ruled(breaks, rules, withdrawn)
+    # Where a rule fits, the withdrawal is kept, because the rule would decide again.
+    fitted = {*breaks.loc[breaks["rule"].notna(), "id"]} if withdrawn else {}
+    rows = [*kept, *(row for row in current if row["verdict"] != WITHDRAWN or row["break"] in fitted)]
+    rows.sort(key=lambda row: row["break"] or "")
     if not rows:
         return breaks, frame([], DECISION)
     wanted = sorted({other for row in rows for other in ids_of(row)})
@@ -312,7 +349,7 @@ def applied(
         state = _state(row, [other in places for other in ids], open_keys, accounts)
         if state == APPLIED:
             row |= dict(zip(("account", "key", "code"), about[ids[0]], strict=True))
-            for other in ids:
+            for other in ids if row["verdict"] != WITHDRAWN else ():
                 texts[places[other]] = {**row, "partner": "; ".join(sorted({*ids} - {other})) or None}
         decisions.append({**row, "state": state})
     shown = breaks.copy()
@@ -409,6 +446,7 @@ def closed_breaks(decided: pd.DataFrame, matched: pa.Table, decisions: pd.DataFr
     about = {
         (account, bare_key(key or ""), code): dict(zip(("id", *named[4:]), row, strict=True))
         for account, key, code, *row in python_rows(decisions[decisions["state"] == SETTLED], *named)
+        if row[1] != WITHDRAWN
     }
     rules = settled["rule"].to_pylist()
     by_place = {
@@ -502,15 +540,23 @@ def stale_words(decisions: pd.DataFrame) -> str:
     return f"{text} Decide again about the breaks that are still open" if shown else ""
 
 
-def closing_words(breaks: pd.DataFrame) -> str:
-    """A sentence saying that nothing is open and who decided the `breaks`; empty if nobody decided any."""
-    deciders = {who: counts.total() for who, counts in by_whom(breaks).items()}
+def closing_words(decided: pd.DataFrame, breaks: pd.DataFrame) -> str:
+    """A sentence saying that nothing is left to decide, and who decided the breaks `decided`; empty if nobody did.
+
+    The sentence counts the breaks in `breaks`, which no decision has closed, that wait for their booking.
+    """
+    deciders = {who: counts.total() for who, counts in by_whom(decided).items()}
     if not deciders:
         return ""
     text = counted(sum(deciders.values()), "break is", "breaks are")
     if len(deciders) == 1:
-        return f"Nothing is open: {text} decided by {listed(list(deciders))}."
-    return f"Nothing is open: {text} decided, {listed([f'{number:,} by {who}' for who, number in deciders.items()])}."
+        text += f" decided by {listed(list(deciders))}"
+    else:
+        text += f" decided, {listed([f'{number:,} by {who}' for who, number in deciders.items()])}"
+    if waiting := int(breaks["verdict"].isin(TO_BOOK).sum()):
+        wait = f"{waiting:,} of them {'waits' if waiting == 1 else 'wait'} to be booked"
+        return f"Nothing is left to decide: {text}; {wait}."
+    return f"Nothing is open: {text}."
 
 
 def _instant(when: str) -> datetime:
@@ -521,9 +567,12 @@ def _instant(when: str) -> datetime:
 def _unequal_matches(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:
     """A list with a note on decided matches whose amounts differ; empty if there are none."""
     named = _rows(decisions[(decisions["state"] == APPLIED) & (decisions["verdict"] == "match")])
-    variance = dict(zip(breaks["id"], breaks["variance_minor"], strict=True))
-    groups = {frozenset(ids_of(row)) for row in named}
-    odd = sorted(min(group) for group in groups if sum(variance[name] for name in group))
+    variances = {name: row for name, *row in python_rows(breaks, "id", "currency", "variance_minor")}
+    sums = Counter[tuple[frozenset[str], str | None]]()
+    for group in {frozenset(ids_of(row)) for row in named}:
+        for currency, minor in map(variances.__getitem__, group):
+            sums[group, currency] += minor
+    odd = sorted({min(group) for (group, _), minor in sums.items() if minor})
     return [f"{', '.join(odd)} matched with another amount"] if odd else []
 
 

@@ -67,13 +67,14 @@ class Partners(NamedTuple):
 
 
 def match_without_keys(
-    waiting: pa.Table, rules: Mapping[str, MatchRules], describe: Describe, is_misdated: NDArray[np.bool_]
-) -> Partners:
+    waiting: pa.Table, rules: Mapping[str, MatchRules], describe: Describe, is_misdated: NDArray[np.bool_],
+    is_batch: NDArray[np.bool_],
+) -> Partners:  # fmt: skip
     """Matches rows of `waiting` by the rules of their account, and proposes pairs by the customer's number.
 
     `rules` is account → its rules, of which the first, by key, is skipped. `describe` looks up statement descriptions.
     `is_misdated` is True for each row with an impossible date: rules match such rows too, but no pair with such a row
-    is proposed.
+    is proposed. `is_batch` is True for each batch of the ledger; rules match no other grouped rows.
     """
     single = pc.invert(waiting["grouped"]).to_numpy()
     matched: list[tuple[MatchRule, Pairs]] = []
@@ -82,11 +83,16 @@ def match_without_keys(
     for account, declared in rules.items():
         if not declared[1:]:
             continue
-        free = np.flatnonzero(single & pc.equal(waiting["account"], account).to_numpy())
+        is_here = pc.equal(waiting["account"], account).to_numpy()
+        free, batches = np.flatnonzero(single & is_here), np.flatnonzero(is_batch & is_here)
         for rule in declared[1:]:
-            pairs, unclear = (
-                _within(waiting, free, rule) if rule.has_window else _in_narratives(waiting, free, describe)
-            )
+            if rule.has_window:
+                pairs, unclear = _within(waiting, free, rule)
+            else:
+                pairs, unclear = _in_narratives(waiting, free, describe)
+                taken = {*unclear, *(place for pair in pairs for place in pair)}
+                left = free[[place not in taken for place in free.tolist()]]
+                pairs = [*pairs, *_batches_in_narratives(waiting, batches, left, describe)]
             matched.append((rule, pairs))
             candidates |= unclear
             is_taken[np.array(pairs, np.int64).ravel()] = True
@@ -294,15 +300,17 @@ def keys_in_texts(keys: Iterable[tuple[str | None, int]]) -> Callable[[str | Non
     return places_in
 
 
-def _in_narratives(waiting: pa.Table, free: Places, describe: Describe) -> tuple[Pairs, dict[int, Candidates]]:
+def _in_narratives(
+    waiting: pa.Table, free: Places, describe: Describe, name: str = "l_key"
+) -> tuple[Pairs, dict[int, Candidates]]:
     """The pairs of a ledger row and the statement row whose description contains its key; and further candidates.
 
     The description of a pair contains no other ledger key, and no other description contains the pair's key. `free` has
-    the indices of the rows to match.
+    the indices of the rows to match. `name` is the column with the key of a ledger row.
     """
     is_ours = pc.is_null(waiting["s_no"]).to_numpy()[free]
     booked, reported = free[is_ours], free[~is_ours]
-    keys = waiting["l_key"].take(pa.array(booked)).to_pylist()
+    keys = waiting[name].take(pa.array(booked)).to_pylist()
     keys_in = keys_in_texts(zip(keys, booked.tolist(), strict=True))
     ours, theirs = defaultdict(list), {}
     for place, text in zip(reported.tolist(), describe(waiting.take(pa.array(reported))), strict=True):
@@ -311,6 +319,24 @@ def _in_narratives(waiting: pa.Table, free: Places, describe: Describe) -> tuple
         for booking in bookings:
             ours[booking].append(place)
     return _only_candidates(NARRATIVE, ours, theirs)
+
+
+def _batches_in_narratives(waiting: pa.Table, batches: Places, free: Places, describe: Describe) -> Pairs:
+    """The pairs of a batch of the ledger and the only statement row whose description contains the batch's name.
+
+    The row moves the sum of the batch. `batches` and `free` have the indices of the batches and of the rows to match.
+    """
+    if not len(batches):
+        return []
+    pairs, _ = _in_narratives(waiting, np.concatenate([batches, free]), describe, "l_batch")
+    sums = (
+        waiting.select([f"{prefix}currency", f"{prefix}signed"]).take(
+            pa.array([pair[side] for pair in pairs], pa.int64())
+        )
+        for side, prefix in enumerate(PREFIX.values())
+    )
+    rows = (zip(*(column.to_pylist() for column in table.columns), strict=True) for table in sums)
+    return [pair for pair, mine, other in zip(pairs, *rows, strict=True) if mine == other]
 
 
 def _number(phone: str | None) -> str | None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.break_codes import CODES, MATCHED, MOST_MINOR, TOLD_AGAIN
+from workbench.analysis.break_codes import CODES, MATCHED, MOST_MINOR, TIMING, TOLD_AGAIN
 from workbench.analysis.frames import day_number, frame, schema_of, typed, with_column
 from workbench.analysis.phone_key import PhoneKey
 from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, OLDER, CarryForward, LedgerRead, rows_named
@@ -28,12 +28,13 @@ Totals = Sequence[Mapping[str, Any]]
 """Counts of rows and sums of their effects on the balance, by account, statement, currency and day.
 
 `signed` sums the effects, `value` their absolute values, in minor units. `good` counts the usable rows; only these set
-a closing date. `keyed` counts rows with a key from the file.
+a closing date. `keyed` counts rows with a key from the file, `moving` those that move money.
 """
 _COUNTED: Final = {
     "rows": "count(*)", "value": "sum(abs(signed))", "signed": "sum(signed)",
     "first_no": 'min("no")', "last_no": 'max("no")', "good": "count(case when not bad then day end)",
     "balances": "count(balance_minor)", "keyed": f"count(case when key not like '{MADE_UP_PREFIX}%' then 1 end)",
+    "moving": "count(case when signed <> 0 then 1 end)",
 }  # fmt: skip
 
 
@@ -48,6 +49,11 @@ def totals(engine: SqlEngine, rows: Frame, counts: Iterable[str] = _COUNTED) -> 
 def of_account(lines: Totals, account: str) -> Totals:
     """The lines of one account."""
     return [line for line in lines if line["account"] == account]
+
+
+def _own(lines: Totals, currency: str | None) -> Totals:
+    """The lines that count in the balances of an account in `currency`: those in it, and those that name none."""
+    return [line for line in lines if line["currency"] in {None, currency}]
 
 
 class Book(NamedTuple):
@@ -91,6 +97,8 @@ class Run:
     cut_off: int
     books: Sequence[Book] = field(init=False)
     accounts: Sequence[str] = field(init=False)
+    currencies: Mapping[str, str | None] = field(init=False)
+    """Account → its currency; rows of another currency are not in its balances."""
     everything: Frame = field(init=False)
     """All ledger rows of this run's accounts, also those that an earlier run closed."""
     rows: dict[str, Frame] = field(init=False)
@@ -147,16 +155,23 @@ def last_day(run: Run, account: str) -> int:
 
 
 def closings(run: Run) -> tuple[dict[str, int | None], dict[str, int]]:
-    """Account → the ledger's balance after the last entry, or None; and account → the number of that entry."""
+    """Account → the ledger's last balance in the account's currency, or None; and account → its last entry's number."""
     last: dict[str, int] = {}
-    for line in run.totals[LEDGER]:
-        last[line["account"]] = max(last.get(line["account"], 0), line["last_no"] or 0)
-    with_balances = {line["account"] for line in run.totals[LEDGER] if line["balances"]}
+    with_balances: dict[str, int] = {}
+    for name in run.accounts:
+        lines = of_account(run.totals[LEDGER], name)
+        last |= {name: _last_no(lines)} if lines else {}
+        own = _own(lines, run.currencies[name])
+        with_balances |= {name: _last_no(own)} if any(line["balances"] for line in own) else {}
     if not with_balances:
         return {}, last
-    ends = " or ".join(f'account = {run.engine.text(name)} and "no" = {last[name]}' for name in with_balances)
+    ends = " or ".join(f'account = {run.engine.text(name)} and "no" = {no}' for name, no in with_balances.items())
     rows = run.engine.rows(f"(select * from {run.everything} where {ends})", _BALANCE)
     return {row["account"]: row["balance_minor"] for row in rows if _known(row["balance_minor"])}, last
+
+
+def _last_no(lines: Totals) -> int:
+    return max(line["last_no"] or 0 for line in lines)
 
 
 def books(run: Run, loaded: Frame, counted: Totals) -> list[Book]:
@@ -170,7 +185,10 @@ def books(run: Run, loaded: Frame, counted: Totals) -> list[Book]:
         groups.setdefault((line["account"], line["source"]), []).append(line)
     stated = {name: (file.opening_minor, file.closing_minor) for name, file in reported.items()}
     nothing = None, None
-    silent = {key: lines for key, lines in groups.items() if lines and None in stated.get(key[1], nothing)}
+    silent = {
+        key: own for key, lines in groups.items()
+        if None in stated.get(key[1], nothing) and (own := _own(lines, _commonest(counted, key[0])))
+    }  # fmt: skip
     ends = _balances_at_the_ends(run.engine, loaded, silent)
     statements = []
     for (account, name), lines in groups.items():
@@ -308,6 +326,25 @@ def _end_balances(
     return (opening, closing) if is_late else turned
 
 
+def account_currencies(run: Run, ledger: Totals) -> dict[str, str | None]:
+    """Account → its currency: the commonest of its statements' rows, else the one that a file declares.
+
+    If there is neither, the commonest of the ledger's rows, whose totals are `ledger`. Raises ReconcileRefused: the
+    earlier run closed the account in another currency.
+    """
+    found: dict[str, str | None] = {}
+    for account in run.accounts:
+        mine = run.books_of(account)
+        declared = (currency for book in mine for currency in book.currencies)
+        rows = _commonest([line for book in mine for line in book.lines], account)
+        found[account] = currency = rows or next(declared, None) or _commonest(ledger, account)
+        before = run.brought.closed_of(account).get("currency", currency)
+        if before != currency:
+            text = f"The earlier run closed {account} in {before}, and {mine[-1].source} is in {currency}."
+            raise ReconcileRefused(text, account=account)
+    return found
+
+
 def check_accounts(ledger: Totals, books: Sequence[Book]) -> None:
     """Raises ReconcileRefused: the ledger lacks a statement's account or its currency, or no side names a currency.
 
@@ -439,18 +476,40 @@ def summary_of(run: Run, rows: pa.Table) -> pd.DataFrame:
     return result
 
 
-def proof_line(account: str, run: Run, explained: int, tolerated: int, after: int) -> dict[str, Any]:
+def foreign_rows(run: Run, rows: pa.Table) -> Counter[str]:
+    """Account → the number of the `rows` that move another currency than the account's, but for `timing` breaks."""
+    own = pa.array([run.currencies[account] for account in rows["account"].to_pylist()], pa.string())
+    is_foreign = pc.and_(pc.not_equal(rows["currency"], own), pc.not_equal(rows["signed"], 0))
+    is_explained = pc.or_(pc.not_equal(rows["code"], TIMING), pc.is_null(rows["place"]))
+    return Counter(rows.filter(pc.and_(is_foreign, is_explained))["account"].to_pylist())
+
+
+def sums_after(run: Run, rows: pa.Table) -> Counter[str]:
+    """Account → the sum of the ledger `rows` after the period in the account's currency, in minor units."""
+    sums = Counter[str]()
+    for account, currency, signed in zip(
+        *(rows[name].to_pylist() for name in ("account", "currency", "signed")), strict=True
+    ):
+        sums[account] += signed if currency == run.currencies[account] else 0
+    return sums
+
+
+def proof_line(account: str, run: Run, explained: int, tolerated: int, foreign: int, after: int) -> dict[str, Any]:
     """The proof of an account as a row with the columns PROOF.
 
-    `explained` is the sum of the account's breaks, `tolerated` the sum of its differences within the tolerance, and
-    `after` the sum of its ledger rows after the period, which the closing balance leaves out; all in minor units.
+    `explained` is the sum of the account's breaks, `tolerated` the sum of its differences within the tolerance, both in
+    minor units of the account's currency. `foreign` counts the rows of breaks that move another currency: the proof
+    does not hold if the account has more such rows, which match or are `timing`. `after` is the sum of the ledger rows
+    after the period, which the closing balance leaves out.
     """
-    books, ends, before = run.books_of(account), run.closings.get(account), run.carried.closed_of(account)
+    ends, before, currency = run.closings.get(account), run.carried.closed_of(account), run.currencies[account]
     ends = None if ends is None else ends - after
-    signed = {side: _sum(of_account(lines, account), "signed") for side, lines in run.totals.items()}
+    books = [book for book in run.books_of(account) if currency in book.currencies or not book.currencies]
+    signed = {side: _sum(_own(of_account(lines, account), currency), "signed") for side, lines in run.totals.items()}
     signed[LEDGER] -= after
-    in_files = sum(book.sum("signed") for book in books)
-    moved, carried = in_files - _sum(of_account(run.repeated, account), "signed"), signed[STATEMENT] - in_files
+    in_files = sum(_sum(_own(book.lines, currency), "signed") for book in books)
+    repeated = _sum(_own(of_account(run.repeated, account), currency), "signed")
+    moved, carried = in_files - repeated, signed[STATEMENT] - in_files
     brought = int(before.get("brought_minor", 0))
     opening = int(before["statement_minor"]) if before else books[0].opening
     if opening is None:
@@ -461,10 +520,9 @@ def proof_line(account: str, run: Run, explained: int, tolerated: int, after: in
     statement = opening + moved if closing is None else closing
     gap = statement - opening - moved
     difference = ledger - statement
-    currencies = [currency for book in books for currency in book.currencies[:1]]
     line = {
         "account": account,
-        "currency": _commonest(run.totals[LEDGER], account) or next(iter(currencies), None),
+        "currency": currency,
         "ledger_minor": ledger,
         "statement_minor": statement,
         "difference_minor": difference,
@@ -481,8 +539,10 @@ def proof_line(account: str, run: Run, explained: int, tolerated: int, after: in
     if closing is None and not any(book.sum("good") for book in books):
         content = "no row that can be read" if any(book.sum("rows") for book in books) else "no rows"
         blank = f"{names} has {content} {NOTHING_PROVEN}"
-    doubts = _doubts(account, run.ledger)
-    line["holds"] = not (line["unexplained_minor"] or line["opening_minor"] or gap or jumps or blank or doubts)
+    doubts, (others, text) = _doubts(account, run.ledger), _other_currencies(run, account)
+    is_doubted = bool(doubts or blank or jumps or others > foreign)
+    line["holds"] = not (line["unexplained_minor"] or line["opening_minor"] or gap or is_doubted)
+    doubts += [text][: bool(others)]
     for file, rows in ((book.file, book.sum("rows")) for book in books if book.file and book.sum("balances")):
         # Of a single row nothing is to be compared.
         if 2 * file.followed < rows - 1:
@@ -507,6 +567,22 @@ def _doubts(account: str, ledger: LedgerRead) -> list[str]:
         text = f"the ledger begins after {rows} read in an earlier run, and lacks them: {rows_named(missing)}"
         return [f"{text}: give the whole ledger in each period, from its first row, not the new rows alone"]
     return [f"the ledger lacks {rows} read in an earlier run, or has changed them: {rows_named(missing)}"]
+
+
+def _other_currencies(run: Run, account: str) -> tuple[int, str]:
+    """The number of rows that move another currency than the account's, and a sentence with their sums."""
+    own, sums = run.currencies[account], defaultdict[tuple[str, str], Counter[str]](Counter)
+    for side, sign, lines in (*((side, 1, lines) for side, lines in run.totals.items()), (STATEMENT, -1, run.repeated)):
+        for line in of_account(lines, account):
+            if line["currency"] not in {None, own}:
+                sums[side, line["currency"]].update({name: sign * line[name] for name in ("moving", "signed")})
+    parts = [
+        f"{counted(rows['moving'], f'{side} row')} of {money_text(rows['signed'], currency)}"
+        for (side, currency), rows in sorted(sums.items()) if rows["moving"]
+    ]  # fmt: skip
+    many = sum(rows["moving"] for rows in sums.values())
+    stand, are = ("stands", "is") if many == 1 else ("stand", "are")
+    return many, f"{' and '.join(parts)} {stand} in an account in {own} and {are} not in these balances"
 
 
 def _commonest(counted: Totals, account: str) -> str | None:

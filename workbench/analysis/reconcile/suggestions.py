@@ -1,4 +1,4 @@
-"""Suggests open breaks that may be one movement: a typing error in a key or amount, a narrative, or a sum shows it.
+"""Suggests breaks that may be one movement: a typing error in a key or amount, a narrative, or a sum shows it.
 
 A person decides about all suggestions. The search has fixed limits, and reports what it left out.
 """
@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from workbench.analysis.break_codes import DUPLICATE, INVALID, has_key
+from workbench.analysis.break_codes import DUPLICATE, INVALID, VERDICTS, has_key
 from workbench.analysis.frames import frame, python_rows
 from workbench.analysis.reconcile.inputs import LEDGER, SIDES, STATEMENT
 from workbench.analysis.reconcile.matching import keys_in_texts
@@ -53,13 +53,14 @@ _OTHER: Final = {LEDGER: STATEMENT, STATEMENT: LEDGER}
 
 
 class _Break(NamedTuple):
-    """An open break. `apart` is the ledger's net amount less the statement's.
+    """A break that may be part of a suggestion. `apart` is the ledger's net amount less the statement's.
 
     `amount` is the row's gross amount, or the net amount of a batch, with the sign of the effect on the account; None
     for a row that moves no money, and for a break with rows on both sides. `is_duplicate` marks a row whose key another
     row of its side has; the key may be mistyped. `is_unread` marks a row that cannot be used. `numbers` has the numbers
     in the row's key and narrative, such as a cheque's: each without leading zeros → as written. `beyond` has the
-    distances in days, longer than a rule by amount allows, at which two rows of one amount are suggested.
+    distances in days, longer than a rule by amount allows, at which two rows of one amount are suggested. `verdict` is
+    a person's verdict, None for an undecided break.
     """
 
     name: str
@@ -75,6 +76,7 @@ class _Break(NamedTuple):
     is_unread: bool = False
     numbers: Mapping[str, str] = MappingProxyType({})
     beyond: range = range(0)
+    verdict: str | None = None
 
     @property
     def label(self) -> str:
@@ -101,11 +103,11 @@ _LeftOut = set[str]
 def suggestions_of(
     breaks: pd.DataFrame, proof: pd.DataFrame | None = None, rules: Mapping[str, MatchRules] = MappingProxyType({})
 ) -> pd.DataFrame:
-    """The suggestions (columns SUGGESTION) for open breaks (a frame with the columns BREAK).
+    """The suggestions (columns SUGGESTION) for `breaks` (columns BREAK) that nothing has closed.
 
-    With `proof` (columns PROOF), rows that equal an account's unexplained difference are suggested too. `rules` is
-    account → its matching rules: if some match by amount, rows are also suggested that are further apart than these
-    rules allow.
+    Each has an undecided break; its other breaks may be ignored, or accepted and not yet booked. With `proof` (columns
+    PROOF), rows that equal an account's unexplained difference are suggested too. `rules` is account → its matching
+    rules: if some match by amount, rows are also suggested that are further apart than these rules allow.
     """
     beyond = {}
     for account, declared in rules.items():
@@ -119,11 +121,13 @@ def suggestions_of(
         left_out: _LeftOut = set()
         for rows, why in find(opened, left_out):
             names = frozenset(item.name for item in rows)
-            if names not in known:
+            decided = [row for row in rows if row.verdict]
+            if names not in known and len(decided) < len(rows):
                 known.add(names)
+                so_far = [f" So far {row.label} is {VERDICTS[row.verdict]}." for row in decided if row.verdict]
                 ids, first = "; ".join(row.name for row in rows if row.name), rows[0]
                 moved = sum(row.moved for row in rows if row.side == first.side)
-                suggestions.append((kind, first.account, ids, first.currency, moved, why))
+                suggestions.append((kind, first.account, ids, first.currency, moved, "".join([why, *so_far])))
         if left_out:
             notes.append(("not_searched", None, "", None, 0, bound.format(counted(len(left_out), "row"))))
     suggestions.sort(key=itemgetter(0, 1, 2))
@@ -131,20 +135,24 @@ def suggestions_of(
 
 
 def _open_breaks(breaks: pd.DataFrame, beyond: Mapping[str, range]) -> Iterator[_Break]:
-    """Yields the undecided breaks that move money, cannot be read, or have rows on both sides.
+    """Yields the undecided, ignored and accepted breaks that move money, cannot be read, or have rows on both sides.
 
-    `beyond` is account → the days `beyond` of its breaks.
+    An ignored break waits for the row that one side lacks, an accepted one for its booking. `beyond` is account → the
+    days `beyond` of its breaks.
     """
     names = ("id", "code", "account", "currency", "side", "key", "business_date", "entry", "statement", "line",
-             "description", "words", "variance_minor")  # fmt: skip
+             "description", "words", "variance_minor", "verdict")  # fmt: skip
     amounts = tuple(f"{side}_{name}" for side in SIDES for name in ("minor", "amount_minor"))
-    for values in python_rows(breaks[breaks["verdict"].isna()], *names, *amounts):
+    waits = breaks["verdict"].isna() | breaks["verdict"].isin(["ignore", "accept"])
+    for values in python_rows(breaks[waits], *names, *amounts):
         row = dict(zip((*names, *amounts), values, strict=True))
         side, key, code = row["side"], row["key"], row["code"]
         moved, gross = row.get(f"{side}_minor") or 0, row.get(f"{side}_amount_minor")
         place = row["entry"] or key if side == LEDGER else f"{row['statement']} line {row['line']}"
         day = None if row["business_date"] is None else row["business_date"].toordinal()
-        begins = _Break(row["id"] or place, row["account"], row["currency"], side, key, "", None, 0, day)
+        begins = _Break(
+            row["id"] or place, row["account"], row["currency"], side, key, "", None, 0, day, verdict=row["verdict"]
+        )  # fmt: skip
         if side == _BOTH:
             yield begins._replace(apart=row["variance_minor"] or 0)
         elif moved or code == INVALID:

@@ -159,7 +159,10 @@ def reconciliations(result: Reconciled) -> list[DisplayTable]:
 
 
 def account_rows(result: Reconciled) -> DisplayTable:
-    """A table of accounts: numbers of rows on both sides, shares of matched rows by number and value, and variance."""
+    """A table of accounts: numbers of rows on both sides, shares of matched rows by number and value, and variance.
+
+    If the shares leave rows out, the caption says which.
+    """
     columns = [
         "account", *_numbers("ledger rows", "statement rows", "matched", "timing", "in breaks"),
         *_numbers("matched by count", "by net value", "net variance"), "currency",
@@ -168,7 +171,10 @@ def account_rows(result: Reconciled) -> DisplayTable:
     for name, currency, ledger, statement, matched, timing, variance, *shares in totals.sums_by_account(result):
         counts = [f"{count:,}" for count in (ledger, statement, matched, timing, ledger + statement - matched - timing)]
         rows.append((name, *counts, *(percent(*share) for share in shares), signed_text(variance, currency), currency))
-    return table("Rows of each account on both sides, and how many of them agree", columns, rows)
+    apart = (
+        "; rows of closed breaks and of earlier periods do not count in the percentages" if len(result.aside) else ""
+    )
+    return table(f"Rows of each account on both sides, and how many of them agree{apart}", columns, rows)
 
 
 def open_breaks(result: Reconciled, width: int | None, file: Path | None = None) -> DisplayTable:

@@ -27,7 +27,7 @@ from typing import Any, Final
 import pandas as pd
 
 from workbench.analysis import files
-from workbench.analysis.break_codes import BOOKS, UNKNOWN, WRITE_OFF, WRONG_REFERENCE
+from workbench.analysis.break_codes import BOOKS, TO_BOOK, UNKNOWN, WRITE_OFF, WRONG_REFERENCE
 from workbench.analysis.frames import frame
 from workbench.analysis.report import captions, totals
 from workbench.analysis.report.page import write_page
@@ -144,8 +144,6 @@ AGAINST: Final[Mapping[str, tuple[str, int]]] = {
 
 The opposite account of all other recipes is suspense; if a rule gives the kind `interest`, it is interest.
 """
-_BOOKED: Final = ("accept", "expected")
-"""Verdicts that are booked only if the break adjusts the books' balance; a write-off is booked for either balance."""
 
 
 def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: date | None = None) -> pd.DataFrame:
@@ -209,10 +207,11 @@ def _decided(result: Reconciled) -> Iterator[dict[str, Any]]:
 def _without_entry(row: Mapping[str, Any]) -> str | None:
     """The reason why a decided break has no journal entry, as words that follow a number; None if it has an entry."""
     verdict = row["verdict"]
-    waits = verdict in _BOOKED and totals.item_of(row["code"], row["side"])[1] != BOOKS
+    # A write-off is booked for either balance, any other verdict only if the break adjusts the books' balance.
+    waits = verdict in TO_BOOK and verdict != WRITE_OFF and totals.item_of(row["code"], row["side"])[1] != BOOKS
     reasons = {
         "without an amount": not _lines(row),
-        "ignored, matched or tolerated": verdict not in {WRITE_OFF, *_BOOKED},
+        "ignored, matched or tolerated": verdict not in TO_BOOK,
         "for the other side to book": waits,
         "that no known entry settles": not row["proposal"],
         "without a key": not row["key"],

@@ -255,16 +255,24 @@ def listed(names: Sequence[str]) -> str:
 def nets(result: Reconciled, currency: str, by: str) -> dict[Any, Net]:
     """Value of the column `by` → the sums over the breaks with that value, in order of the values.
 
-    `by` is `bucket` (of ages) or `business_date`. Only accounts in the given currency count, with all their breaks:
-    also a break whose row is in another currency. Breaks without a date are left out.
+    `by` is `bucket` (of ages) or `business_date`. Only accounts in the given currency count, with their breaks in it.
+    Breaks without a date are left out.
     """
-    accounts = {account for account, code in python_rows(result.proof, "account", "currency") if code == currency}
+    own = dict(python_rows(result.proof, "account", "currency"))
+    accounts = {account for account, code in own.items() if code == currency}
     variances: defaultdict[Any, list[int]] = defaultdict(list)
-    for account, key, variance in python_rows(result.breaks, "account", by, "variance_minor"):
+    for account, key, variance in python_rows(in_own_currency(result.breaks, own), "account", by, "variance_minor"):
         if account in accounts and key is not None:
             variances[key].append(variance)
     order = [*codes.BUCKETS] if by == "bucket" else sorted(variances)
     return {key: Net(len(variances[key]), *_by_sign(variances[key])) for key in order if key in variances}
+
+
+def in_own_currency(breaks: pd.DataFrame, currencies: Mapping[str, str | None]) -> pd.DataFrame:
+    """The breaks in the currency of their account, and those that name no currency; `currencies` is by account."""
+    own, currency = (breaks[name].astype("string") for name in ("account", "currency"))
+    own = own.map(currencies).astype("string")
+    return breaks[(currency.fillna(own) == own).fillna(value=False)]
 
 
 def _by_sign(variances: Sequence[int]) -> tuple[int, int]:
@@ -328,9 +336,10 @@ class Balances(NamedTuple):
 
 
 def balances(result: Reconciled) -> Iterator[Balances]:
-    """Yields the reconciliation of each account."""
+    """Yields the reconciliation of each account, with its breaks in the account's currency."""
     sums, counts = Counter[tuple[str, str, str]](), Counter[tuple[str, str, str]]()
-    for account, code, side, variance, proposal, verdict, rows in _items(result.breaks):
+    own = dict(python_rows(result.proof, "account", "currency"))
+    for account, code, side, variance, proposal, verdict, rows in _items(in_own_currency(result.breaks, own)):
         if not variance and code != codes.AMBIGUOUS:
             continue
         item, adjusts = item_of(code, side)

@@ -295,8 +295,9 @@ class StatementRow(NamedTuple):
     @property
     def effect_minor(self) -> int:
         """The change of the statement's balance by the row, in minor units; 0 if the row moves no money."""
-        # The file's own balance does not count an amount that cannot be read.
-        if self.status != COMPLETED or (self.code == INVALID and "amount" in self.cells):
+        # The file's own balance counts neither an amount that cannot be read nor one in another currency.
+        is_other = self.currency != ZMW.code or (self.code == INVALID and "amount" in self.cells)
+        if self.status != COMPLETED or is_other:
             return 0
         return (self.amount_minor if self.direction == IN else -self.amount_minor) - self.fee_minor
 

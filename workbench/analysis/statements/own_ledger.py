@@ -458,7 +458,7 @@ def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool
     return None
 
 
-_FOLLOWED: Final = ("line", "account", "direction", "amount_minor", "fee_minor", "status", "balance_minor")
+_FOLLOWED: Final = ("line", "account", "currency", "direction", "amount_minor", "fee_minor", "status", "balance_minor")
 """The columns that are needed to check a running balance; sorting more would take time and memory."""
 
 

@@ -164,6 +164,7 @@ def follow(
     `preamble` has the values above the header, its closing balance in line `closing_line` (0 if none). `is_back` marks
     supposed reversals, if there are any, and `negative` is the layout's. Two balances are compared only if every row
     between them is usable. Each account has its own balance, and the rows of an account are adjacent.
+    Rows of another currency are not in the balance.
     """
     step, count, ends = -1 if newest_first else 1, len(rows), (preamble.opening_minor, preamble.closing_minor)
 
@@ -176,6 +177,7 @@ def follow(
         nothing = np.zeros(count, bool)
         return Followed(None, None, dict.fromkeys(FINDING, at), nothing, nothing)
     effects, known, turns = effects_of(rows)
+    effects, turns = (np.where(_is_in_another_currency(rows), 0, values) for values in (effects, turns))
     accounts = CellColumn.from_arrow(rows["account"]).coded()
     # No balance goes on from one account to the next.
     is_next = np.diff(accounts[::step], prepend=accounts[::step][:1])[::step] != 0
@@ -224,6 +226,19 @@ def whole_of(rows: pa.Table, name: str) -> Whole:
     """A column of whole numbers, with 0 for null."""
     values: Whole = rows[name].fill_null(0).to_numpy()
     return values
+
+
+def _is_in_another_currency(rows: pa.Table) -> Mask:
+    """A mask of the rows in another currency than most rows of their account."""
+    account, currency = (rows[name].cast(pa.string()) for name in ("account", "currency"))
+    if len(currency.drop_null().unique()) <= 1:
+        return np.zeros(len(rows), bool)
+    named = pa.table({"account": account, "currency": currency}).filter(currency.is_valid())
+    order = [("account", "ascending"), ("count_all", "descending"), ("currency", "ascending")]
+    counts = named.group_by(named.column_names).aggregate([([], "count_all")]).sort_by(order)
+    own = counts.group_by("account", use_threads=False).aggregate([("currency", "first")])
+    own_currency = own["currency_first"].take(pc.index_in(account, own["account"]))
+    return mask_of(pc.not_equal(currency, own_currency).fill_null(fill_value=False))
 
 
 def effects_of(rows: pa.Table) -> tuple[Whole, Mask, Whole]:
