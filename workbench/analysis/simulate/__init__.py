@@ -22,7 +22,7 @@ from workbench.analysis import break_codes as codes
 from workbench.analysis.frames import schema_of
 from workbench.analysis.shapes import ANSWER, COMPLETED, LEDGER_MOVEMENT
 from workbench.analysis.simulate.month import ACCOUNTS, Chances, Known, Month, Plan, StatementRow, Traffic, lusaka_day
-from workbench.analysis.statements import LAYOUTS, Layout, Preamble, statement_writer
+from workbench.analysis.statements import LAYOUTS, Preamble, statement_writer
 from workbench.analysis.tables import Ledger, verified
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import BANK, CREDITED, OUT
@@ -65,11 +65,7 @@ Fits = Callable[[Known, date], bool]
 
 
 class PlantInputs(NamedTuple):
-    """The inputs of a Plant: a movement, and what is needed to change its rows.
-
-    `mark` has the fields that mark a planted row, `new_key` returns a new transaction id, and `end_ms` is the last
-    millisecond of the statement's period.
-    """
+    """The inputs of a Plant: `mark` has the fields that mark a planted row, `end_ms` is the statement's last moment."""
 
     known: Known
     mark: Mapping[str, Any]
@@ -133,11 +129,8 @@ def _is_late_evening(known: Known, closing: date) -> bool:
 
 
 def _is_of_thousands(known: Known, _: date) -> bool:
-    return known.rows[0].amount_minor >= _THOUSAND_MINOR and bool(_layout(known.rows[0]).thousands)
-
-
-def _layout(row: StatementRow) -> Layout:
-    return LAYOUTS[ACCOUNTS[row.account]]
+    first = known.rows[0]
+    return first.amount_minor >= _THOUSAND_MINOR and bool(LAYOUTS[ACCOUNTS[first.account]].thousands)
 
 
 def _changed(change: Callable[[StatementRow, PlantInputs], Mapping[str, Any]]) -> Plant:
@@ -165,9 +158,8 @@ def _next_morning(row: StatementRow, inputs: PlantInputs) -> Mapping[str, Any]:
 
 
 def _with_thousands(row: StatementRow, _: PlantInputs) -> Mapping[str, Any]:
-    layout, (whole, part) = _layout(row), divmod(row.amount_minor, 100)
-    text = f"{whole:,}".replace(",", layout.thousands)
-    return {"cells": {"amount": f"{text}{layout.decimal}{part:02}"}}
+    layout, (whole, part) = LAYOUTS[ACCOUNTS[row.account]], divmod(row.amount_minor, 100)
+    return {"cells": {"amount": f"{whole:,}".replace(",", layout.thousands) + f"{layout.decimal}{part:02}"}}
 
 
 def _ambiguous(row: StatementRow, inputs: PlantInputs) -> tuple[StatementRow, ...]:
@@ -239,8 +231,6 @@ BREAKS: Final[Mapping[str, Kind]] = {
 """Break code → how the break is planted. Codes for which the fewest movements qualify come first."""
 PLANTABLE: Final = (*BREAKS, codes.LATE_SUCCESS)
 """The codes that can be planted; the last is produced by the payments themselves, the others in the statements."""
-
-
 DECOYS: Final[Mapping[str, Kind]] = {
     # What was paid earlier has been swept to the bank, and the operator has nothing left to give back.
     "reversed_on_both": Kind(_both_reverse, _is_new, says="a reversal that both sides know", posts="reversed"),
@@ -295,10 +285,7 @@ class Books:
         """The entries of the statements' last rows, which decide the closing days: no break is planted on them."""
 
     def keep(self, pages: Iterable[pa.Table], last_day: date) -> None:
-        """Stores the movements of the month that ended on `last_day`, and sets the closing day of each statement.
-
-        `pages` has all movements of the ledger (columns LEDGER_MOVEMENT).
-        """
+        """Stores the movements of the month that ended on `last_day`, and sets the closing day of each statement."""
         self._last = self.write(pages)
         for account in ACCOUNTS:
             days = {lusaka_day(row.at_ms) for row in deque(self.month.reported(account), maxlen=1)}
@@ -326,10 +313,7 @@ class Books:
         return last
 
     def known(self, account: str) -> Iterator[Known]:
-        """Yields the ledger's movements of the month on an account, each with its rows on the statement.
-
-        Movements of entries after the month's last one, such as those that planting posts, are left out.
-        """
+        """Yields an account's movements up to the month's last entry, each with its rows on the statement."""
         with pq.ParquetFile(self._path) as file:
             batches = (
                 batch.filter(pc.and_(pc.equal(batch["account"], account), pc.less_equal(batch["number"], self._last)))
@@ -341,8 +325,7 @@ class Books:
 class Planting:
     """Chooses movements of the month at random, and plants breaks and decoys on them.
 
-    `wanted` is kind → number to plant. With `exactly`, `choose` refuses a kind of break for which too few movements
-    qualify; otherwise it plants as many as it can.
+    `wanted` is kind → number to plant. With `exactly`, `choose` refuses kinds of break for which too few fit.
     """
 
     def __init__(self, books: Books, wanted: Mapping[str, int], *, exactly: bool) -> None:
@@ -507,9 +490,8 @@ def _fill(session: Session, simulation: Simulation, planting: Planting, books: B
         if layout.preamble:
             # The closing balance is known when all rows are.
             closing_minor = balance_minor + sum(row.effect_minor for row in planting.rows(account))
-            preamble = Preamble(
-                account, ZMW.code, simulation.first_day, simulation.last_day, balance_minor, closing_minor
-            )
+            period = simulation.first_day, simulation.last_day
+            preamble = Preamble(account, ZMW.code, *period, balance_minor, closing_minor)
         with statement_writer(out / STATEMENTS / name, layout, preamble=preamble) as writer:
             for row in planting.rows(account):
                 balance_minor += row.effect_minor
@@ -583,8 +565,9 @@ def _usable_gaps(control: SandboxControl) -> Gaps:
     in_force = control.in_force()
     for name, value in _NEEDED.items():
         if in_force[name] != value:
-            text = f"With {name} at {in_force[name]!r} no traffic can be simulated; it needs {value!r}."
-            raise SimulationRefused(text)
+            raise SimulationRefused(
+                f"With {name} at {in_force[name]!r} no traffic can be simulated; it needs {value!r}."
+            )
     return Gaps.chosen({name: in_force[name] for name in ("operator_fee", "prompt_timeout_s")})
 
 

@@ -124,10 +124,7 @@ class Traffic:
 
 
 class PlannedPayment(NamedTuple):
-    """A customer's attempt to pay: by an intent or by a charge (`flow`), with the outcome `scenario`.
-
-    `refund_minor`, in minor units, is refunded later; 0 means no refund.
-    """
+    """A customer's attempt to pay by an intent or a charge (`flow`), which ends as `scenario`; and its later refund."""
 
     number: int
     at_ms: int
@@ -179,9 +176,8 @@ class Plan:
             if previous is not None and is_again and not was_again:
                 soon_ms = min(at_ms, previous.at_ms + self.chances.between(_AGAIN_MS, "again after", index))
                 # A second prompt would queue behind the first, so this one is charged in a call.
-                previous = self._payment(
-                    index, soon_ms, previous.operator, previous.phone, previous.amount_minor, CHARGE
-                )
+                repeated = previous.operator, previous.phone, previous.amount_minor
+                previous = self._payment(index, soon_ms, *repeated, CHARGE)
             else:
                 operator = self.chances.one_of(_OPERATOR_WEIGHTS, "operator", index)
                 flow = INTENT if self.chances.happens(self.traffic.intents_per_100k, "way", index) else CHARGE
@@ -192,9 +188,8 @@ class Plan:
     def _moments(self) -> Iterator[int]:
         """Yields the payments' moments in order, without storing them.
 
-        The next one is the smallest of n uniform random numbers above `low`, the previous one, where n is the number of
-        remaining payments: 1 - (1 - low) · v^(1/n) for a uniform v. Logarithms keep the last moment as exact as the
-        first.
+        The next one is the smallest of n uniform random numbers above `low`, the previous one, with n payments left:
+        1 - (1 - low) · v^(1/n) for a uniform v. Logarithms keep the last moment as exact as the first.
         """
         log_above = 0.0
         for index in range(self.payments):
@@ -269,10 +264,7 @@ _OWN_SEQ: Final = 90_000_000
 
 
 class StatementRow(NamedTuple):
-    """A statement row to be written. `code` is the code of its planted break, None for other rows.
-
-    `cells` is column → text that the file has in place of the row's value.
-    """
+    """A statement row to be written; `cells` is column → text that the file has in place of the row's value."""
 
     account: str
     key: str | None
@@ -288,6 +280,7 @@ class StatementRow(NamedTuple):
     batch: str | None = None
     related: str | None = None
     code: str | None = None
+    """The code of the row's planted break."""
     cells: Mapping[str, str] = {}
     decoy: str | None = None
     """The reason why the row only looks like a break; None for all other rows."""
@@ -296,8 +289,7 @@ class StatementRow(NamedTuple):
     def effect_minor(self) -> int:
         """The change of the statement's balance by the row, in minor units; 0 if the row moves no money."""
         # The file's own balance counts neither an amount that cannot be read nor one in another currency.
-        is_other = self.currency != ZMW.code or (self.code == INVALID and "amount" in self.cells)
-        if self.status != COMPLETED or is_other:
+        if self.status != COMPLETED or self.currency != ZMW.code or (self.code == INVALID and "amount" in self.cells):
             return 0
         return (self.amount_minor if self.direction == IN else -self.amount_minor) - self.fee_minor
 

@@ -45,8 +45,7 @@ class StatementWriter:
     """Writes rows with the columns STATEMENT_ROW one by one; `statement_writer` makes it."""
 
     def __init__(self, layout: Layout, sink: "Sink", *, date_format: str | None, preamble: Preamble) -> None:
-        self._layout = layout
-        self._sink = sink
+        self._layout, self._sink = layout, sink
         self._dates = DateFormat(date_format or layout.dates[0])
         self._zone = timezone(timedelta(hours=layout.utc_offset_hours))
         words = {"status": layout.statuses, "type": layout.types, "direction": layout.directions}
@@ -108,10 +107,7 @@ class StatementWriter:
         return Decimal(minor) if self._layout.is_minor else major(minor, currency)
 
     def _amounts(self, row: Row) -> dict[str, Written]:
-        """Field (amount, debit, credit, fee, balance, side) → what the writer puts into its cell for this row.
-
-        In a layout without types, a reversed credit is a negative credit and a reversed debit a negative debit.
-        """
+        """Field → its cell; without a column of types, a reversed credit is a negative credit, and so for debits."""
         layout, code, goes = self._layout, row.get("currency", self._layout.currency), row.get("direction")
         amount, fee, balance = (
             self._amount(int(row[name]), code) if name in row else ""
