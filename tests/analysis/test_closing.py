@@ -94,6 +94,36 @@ def month(ours: list[Row], told: list[Row], *verdicts: tuple[str, ...], **more: 
     return reconcile(ledger, statement, decisions=decisions, **more)
 
 
+def test_a_duplicate_after_the_close_that_the_next_ledger_lacks_is_gone():
+    """It stood in no balance, so no balance keeps it, and no break."""
+    ours = [on(1, "E1", 1), on(30, "A", 50)]
+    first = month([*ours, on(31, "A", 50)], ours)
+    assert first.breaks.empty
+    booked = [*ours, on(58, "E2", 1, entry="je_9", number=9)]
+    second = month(booked, [on(58, "E2", 1)], carry_forward=first.carry_forward)
+    assert second.breaks.empty
+    assert second.proof["difference_minor"].tolist() == [0]
+    assert second.proof["holds"].all()
+
+
+def test_an_account_stays_in_the_currency_of_its_earlier_close():
+    foreign = [on(40, "U1", 5, currency="USD"), on(41, "U2", 5, currency="USD")]
+    first = month([on(1, "A", 50)], [on(1, "A", 50)])
+    second = month([on(1, "A", 50), on(58, "E2", 1)], [*foreign, on(58, "E2", 1)], carry_forward=first.carry_forward)
+    assert second.proof["currency"].tolist() == ["ZMW"]
+    assert second.breaks["key"].tolist() == ["U1", "U2"]
+    assert second.proof["difference_minor"].tolist() == [0]
+
+
+def test_two_unusable_lines_with_different_balances_are_two():
+    odd = [on(29, None, 4, problem="unreadable", balance_minor=many) for many in (54, 58)]
+    ledger, statement = tables(
+        [on(1, "A", 50)],
+        [{**row, "statement": name, "line": 3} for name, row in zip(("1.csv", "2.csv"), odd, strict=True)],
+    )  # fmt: skip
+    assert reconcile(ledger, statement).breaks["code"].tolist().count("invalid_row") == len(odd)
+
+
 @pytest.mark.thorough
 def test_what_is_booked_under_another_key_closes_once_it_is_matched_and_only_its_own_period_can_take_that_back(
     tmp_path: Path,

@@ -660,12 +660,13 @@ class TestAgainstTheModel:
         first = reconcile(*map(KINDS[kind], frames(*case)), **key)
         carried = first.carry_forward
         again = reconcile(KINDS[kind](frames(*case)[0]), nothing_new(first), carry_forward=carried, **key)
-        # What the statement has before the closing date, and the ledger after it, is booked late in the next run.
+        # What the statement has before the closing date, and the ledger after it, may be booked late in the next run.
         later = {row["entry"] for row in case[0] if row["business_date"] > LAST}
-        found = found_breaks(first)
-        assert found_breaks(again) == Counter(
-            {each: many for each, many in found.items() if each[0] != "date_mismatch" or each[2] not in later}
+        found, still = (
+            Counter({each: many for each, many in breaks.items() if each[0] != "date_mismatch" or each[2] not in later})
+            for breaks in map(found_breaks, (first, again))
         )
+        assert still == found
         assert not again.proof[["opening_minor", "gap_minor", "unexplained_minor"]].any(axis=None)
         assert (again.proof["holds"] | again.proof["note"].str.contains(" in an account in ")).all()
         kept = (result.carry_forward.rows.astype({"code": "string"}) for result in (first, again))

@@ -304,7 +304,9 @@ def ledger_read(engine: SqlEngine, ours: Frame, carried: CarryForward, key: Phon
     new = f"(select x.*, y.was as named from {new} x left join {codes} y on {equality(_ENTRY)})"
     new = conform(new, ROW, was="named")
     # Today's ledger has the present state of an open row; only rows that it lacks come from the carry-forward.
-    absent = apart(open_rows, new, _ENTRY)
+    # A duplicate after the earlier close, which that run has carried, stood in no balance: it is gone without a trace.
+    is_after = f"coalesce({dated(engine, carried.ends, '>')}, false)"
+    absent = apart(f"(select * from {open_rows} where not {is_after})", new, _ENTRY)
     late = f"(select * from {apart(known, then, _NTH)} where {dated(engine, carried.ends)})"
     missing = _as_read(engine, apart(then, known, _NTH))
     begins = f"(select account, min(day) as day from {known} group by account)"

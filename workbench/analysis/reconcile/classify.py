@@ -121,7 +121,19 @@ _SETTLED: Final = f"coalesce(was = '{codes.MATCHED}', false)"
 """SQL that is true for a statement line that an earlier run matched."""
 _IS_NEW: Final = f"(was is null or was = '{codes.MATCHED}')"
 """SQL that is true for a row that is in a file of this run."""
-_CONTENTS: Final = ("batch", "at", "direction", "amount", "fee", "status", "kind", "refers", "problem", "ends")
+_CONTENTS: Final = (
+    "batch",
+    "at",
+    "direction",
+    "amount",
+    "fee",
+    "status",
+    "kind",
+    "refers",
+    "problem",
+    "ends",
+    "balance_minor",
+)
 """The further columns in which unusable lines agree if one repeats the other."""
 _IN_ORDER: Final = ", ".join(f'"{name}" nulls first' for name in _TIES)
 _LEFT_OUT = {LEDGER: {"batch", "problem", "source"}, STATEMENT: {"batch", "problem", "entry", "state"}}

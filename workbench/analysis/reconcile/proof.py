@@ -187,7 +187,7 @@ def books(run: Run, loaded: Frame, counted: Totals) -> list[Book]:
     nothing = None, None
     silent = {
         key: own for key, lines in groups.items()
-        if None in stated.get(key[1], nothing) and (own := _own(lines, _commonest(counted, key[0])))
+        if None in stated.get(key[1], nothing) and (own := _own(lines, _statement_currency(run, counted, key[0])))
     }  # fmt: skip
     ends = _balances_at_the_ends(run.engine, loaded, silent)
     statements = []
@@ -327,19 +327,19 @@ def _end_balances(
 
 
 def account_currencies(run: Run, ledger: Totals) -> dict[str, str | None]:
-    """Account → its currency: the commonest of its statements' rows, else the one that a file declares.
+    """Account → its currency: that of its statements' rows (_statement_currency), else the one that a file declares.
 
-    If there is neither, the commonest of the ledger's rows, whose totals are `ledger`. Raises ReconcileRefused: the
-    earlier run closed the account in another currency.
+    If there is neither, that of the earlier close, or the commonest of the ledger's rows, whose totals are `ledger`.
+    Raises ReconcileRefused: the earlier run closed the account in another currency.
     """
     found: dict[str, str | None] = {}
     for account in run.accounts:
         mine = run.books_of(account)
         declared = (currency for book in mine for currency in book.currencies)
-        rows = _commonest([line for book in mine for line in book.lines], account)
-        found[account] = currency = rows or next(declared, None) or _commonest(ledger, account)
-        before = run.brought.closed_of(account).get("currency", currency)
-        if before != currency:
+        before = run.brought.closed_of(account).get("currency")
+        rows = _statement_currency(run, [line for book in mine for line in book.lines], account)
+        found[account] = currency = rows or next(declared, None) or before or _commonest(ledger, account)
+        if before not in {None, currency}:
             text = f"The earlier run closed {account} in {before}, and {mine[-1].source} is in {currency}."
             raise ReconcileRefused(text, account=account)
     return found
@@ -583,6 +583,15 @@ def _other_currencies(run: Run, account: str) -> tuple[int, str]:
     many = sum(rows["moving"] for rows in sums.values())
     stand, are = ("stands", "is") if many == 1 else ("stand", "are")
     return many, f"{' and '.join(parts)} {stand} in an account in {own} and {are} not in these balances"
+
+
+def _statement_currency(run: Run, counted: Totals, account: str) -> str | None:
+    """The currency of an account's statement rows: that of the earlier close, if a row has it, else the commonest.
+
+    None if the account has no rows in `counted`.
+    """
+    before = run.brought.closed_of(account).get("currency")
+    return before if before in _currencies(of_account(counted, account)) else _commonest(counted, account)
 
 
 def _commonest(counted: Totals, account: str) -> str | None:

@@ -22,7 +22,7 @@ from workbench.analysis.frames import frame, python_rows
 from workbench.analysis.reconcile.inputs import LEDGER, SIDES, STATEMENT
 from workbench.analysis.reconcile.matching import keys_in_texts
 from workbench.analysis.report.captions import counted
-from workbench.analysis.rules import MatchRules
+from workbench.analysis.rules import AMOUNT, MatchRules
 from workbench.analysis.shapes import SUGGESTION
 from workbench.domain.money import money_text
 
@@ -111,7 +111,7 @@ def suggestions_of(
     """
     beyond = {}
     for account, declared in rules.items():
-        if windows := [rule.days for rule in declared if rule.has_window and rule.days is not None]:
+        if windows := [rule.days for rule in declared if rule.on == (AMOUNT,) and rule.days is not None]:
             beyond[account] = range(min(windows) + 1, _TIMES_THE_WINDOW * max(windows) + 1)
     opened, suggestions, known, notes = [*_open_breaks(breaks, beyond)], [], set(), []
     if proof is not None:
