@@ -37,6 +37,10 @@ IS_NOTEBOOKS = (
     "Boolean(document.activeElement.closest('.jp-Notebook') && !document.activeElement.closest('.wb-console'))"
 )
 GONE = "Run the notebook's cells again to go on."
+NOT_FOUND = "widget model not found"
+"""What ipywidgets' manager 5.0 writes where a kernel connects before the notebook's widgets are read: it takes them as
+read. Nothing of ours runs by then, and the notebook opened again shows them."""
+OPENINGS = 5
 
 
 class Shown:
@@ -191,13 +195,18 @@ def test_opened_again_it_is_live_and_without_a_kernel_a_record_with_a_sentence(l
     expect(console.phone).to_contain_text("Approved.")
     saved = json.loads(lab.save())
     kept = json.dumps([cell.get("outputs") for cell in saved["cells"]] + [saved["metadata"]])
-    assert "K150.00" in kept
+    assert "K150.00" in json.dumps(saved["metadata"])
     assert "1234567" not in kept
     assert "sk_test_" not in kept.replace("sk_test_••••", "")
     lab.page.goto("about:blank")
     lab.jupyter.end_kernels()
-    lab.page.goto(lab.jupyter.url + lab.address.format(name=f"{lab.name}-again", path=lab.path))
+    lab.watch.expect(NOT_FOUND)
     record = lab.output(1)
-    expect(record).to_contain_text(GONE, timeout=60_000)
+    for opening in range(OPENINGS):
+        lab.page.goto(lab.jupyter.url + lab.address.format(name=f"{lab.name}-again-{opening}", path=lab.path))
+        expect(record).to_contain_text(re.compile(f"{re.escape(GONE)}|Error displaying widget"), timeout=60_000)
+        if "Error displaying widget" not in record.inner_text():
+            break
+    expect(record).to_contain_text(GONE)
     expect(record).to_contain_text("/v1/payment_intents")
     expect(record.locator(".wb-console")).to_have_count(0)
