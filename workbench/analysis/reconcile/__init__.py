@@ -263,7 +263,9 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
         bad = {side: sum(line["rows"] - line["good"] for line in counted) for side, counted in run.totals.items()}
         carried = not brought.is_first
         overlaps = carried or len(run.books) > len(run.accounts)
-        run.classified = classify(runs_on, run.rows, bad, run.allowed, carried=carried, overlaps=overlaps)
+        run.classified = classify(
+            runs_on, run.rows, bad, run.allowed, carried=carried, overlaps=overlaps, ends={name: run.ends[name] for name in run.ends_before(LEDGER)},
+        )
         broken = breaks_of(run)
         lines = f"(select * from {run.classified.special} where told_again)"
         run.repeated = proof.totals(runs_on, lines, ("rows", "value", "signed", "moving")) if overlaps else []
@@ -357,7 +359,7 @@ def _marked_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
         return theirs
     theirs_good = conform(new, ROW, f"not bad and ({dated(engine, ends)})")
     sides = {LEDGER: conform(run.ledger.closed, ROW, "not bad"), STATEMENT: theirs_good}
-    classified = classify(engine, sides, dict.fromkeys(SIDES, 0), run.allowed, carried=False, overlaps=True)
+    classified = classify(engine, sides, dict.fromkeys(SIDES, 0), run.allowed, carried=False, overlaps=True, ends={})
     lines = classified.settled_lines()
     if len(settled):
         before = carrying.settled_before(engine, new, settled)
@@ -534,6 +536,7 @@ def _notes(run: Run, broken: Broken, lines: Sequence[Mapping[str, Any]]) -> Iter
         many = captions.counted(len(rows), "row of the ledger is", "rows of the ledger are")
         close, first = run.brought.closed_of(account)["closing_date"], carrying.rows_named(rows)
         yield f"{names.get(account, account)}: {many} booked after the close of {close}, and read now: {first}."
+    yield from _without_days(run, names)
     yield from _left_for_the_next(broken.after_period, closing, names)
     if run.key.created:
         yield f"{run.key.created} did not exist; it is a new key for customers' numbers. Give it in every later run."
@@ -544,6 +547,20 @@ def _notes(run: Run, broken: Broken, lines: Sequence[Mapping[str, Any]]) -> Iter
     elif broken.unsure:
         text = f"{captions.counted(broken.unsure, 'open row')} may match by the customer's number"
         yield f"{text}, but the numbers cannot be compared. {carrying.GIVE_THE_KEY}"
+
+
+def _without_days(run: Run, names: Mapping[str, str]) -> Iterator[str]:
+    """Yields a note for each account whose closing date nobody states: no statement, and no `as_of`.
+
+    `names` is account → its name in the user's books.
+    """
+    for account in run.accounts if run.as_of == ANY_DAY else ():
+        if all(book.last_day is None for book in run.books_of(account)) and run.closing[account]:
+            yield (
+                f"No statement of {names.get(account, account)} states its days or has a usable row, so the books close "
+                f"on {day_of(run.closing[account])}. If the period ends later, state its last day: --as-of DATE "
+                "(as_of in Python), or the label of `last` under [preamble] in the layout."
+            )
 
 
 def _left_for_the_next(rows: pa.Table, closing: Mapping[str, int], names: Mapping[str, str]) -> Iterator[str]:
