@@ -263,9 +263,8 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
         bad = {side: sum(line["rows"] - line["good"] for line in counted) for side, counted in run.totals.items()}
         carried = not brought.is_first
         overlaps = carried or len(run.books) > len(run.accounts)
-        run.classified = classify(
-            runs_on, run.rows, bad, run.allowed, carried=carried, overlaps=overlaps, ends={name: run.ends[name] for name in run.ends_before(LEDGER)},
-        )
+        allowed = run.allowed._replace(ends={name: run.ends[name] for name in run.ends_before(LEDGER)})
+        run.classified = classify(runs_on, run.rows, bad, allowed, carried=carried, overlaps=overlaps)
         broken = breaks_of(run)
         lines = f"(select * from {run.classified.special} where told_again)"
         run.repeated = proof.totals(runs_on, lines, ("rows", "value", "signed", "moving")) if overlaps else []
@@ -314,7 +313,7 @@ def _read(run: Run, tolerance: Tolerance, *, skips_settled: bool) -> None:
     apart = f"case account {named} end" if len({*days.values()}) > 1 else f"{most}"
     windows = {name: [rule for rule in rules if rule.has_window] for name, rules in run.rules.items()}
     by_amount = {name: any(rule.nearest for rule in rules) for name, rules in windows.items() if rules}
-    run.allowed = Allowed(tolerance.amount_minor, tolerance.fee_minor, apart, most, by_amount)
+    run.allowed = Allowed(tolerance.amount_minor, tolerance.fee_minor, apart, most, by_amount, {})
     run.ledger = carrying.ledger_read(engine, run.everything, run.carried, run.key)
     if not run.carried.is_first:
         theirs = engine.keep(both(theirs, carrying.rows_open(engine, run.carried, STATEMENT)))
@@ -359,7 +358,7 @@ def _marked_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
         return theirs
     theirs_good = conform(new, ROW, f"not bad and ({dated(engine, ends)})")
     sides = {LEDGER: conform(run.ledger.closed, ROW, "not bad"), STATEMENT: theirs_good}
-    classified = classify(engine, sides, dict.fromkeys(SIDES, 0), run.allowed, carried=False, overlaps=True, ends={})
+    classified = classify(engine, sides, dict.fromkeys(SIDES, 0), run.allowed, carried=False, overlaps=True)
     lines = classified.settled_lines()
     if len(settled):
         before = carrying.settled_before(engine, new, settled)
@@ -557,8 +556,8 @@ def _without_days(run: Run, names: Mapping[str, str]) -> Iterator[str]:
     for account in run.accounts if run.as_of == ANY_DAY else ():
         if all(book.last_day is None for book in run.books_of(account)) and run.closing[account]:
             yield (
-                f"No statement of {names.get(account, account)} states its days or has a usable row, so the books close "
-                f"on {day_of(run.closing[account])}. If the period ends later, state its last day: --as-of DATE "
+                f"No statement of {names.get(account, account)} states its days or has a usable row, so the books "
+                f"close on {day_of(run.closing[account])}. If the period ends later, state its last day: --as-of DATE "
                 "(as_of in Python), or the label of `last` under [preamble] in the layout."
             )
 

@@ -545,7 +545,8 @@ _SAME_ROW: Mapping[str, str] = {
 def matched_since(carried: pd.DataFrame, rows: pa.Table) -> pa.Table:
     """The rows of `carried` (columns CARRIED) that are not among `rows`, the rows of this run's breaks.
 
-    Carried rows of this period, whose `since_date` is null, are left out. The added column `moved` is the row's effect on the balance, in minor units.
+    Carried rows of this period, whose `since_date` is null, are left out. The added column `moved` is the row's effect
+    on the balance, in minor units.
     """
     kept = untyped(carried, CARRIED)
     amount, fee = (kept[f"{name}_minor"].fill_null(0) for name in ("amount", "fee"))

@@ -63,6 +63,8 @@ class Allowed(NamedTuple):
 
     `days` is SQL for the most days between the dates of a pair, by account; `most_days` is the largest such number.
     `by_amount` is account → True if a rule takes the row of the nearest day; only accounts with rules by amount.
+    `ends` is account → its closing date, in days since 1970, for accounts whose later ledger rows belong to the next
+    period, unless the statement has a row for them.
     """
 
     amount_minor: int
@@ -70,6 +72,7 @@ class Allowed(NamedTuple):
     days: str
     most_days: int
     by_amount: Mapping[str, bool]
+    ends: Mapping[str, int]
 
 
 def check_whole(name: str, value: object, function: str) -> None:
@@ -214,16 +217,13 @@ def classify(
     *,
     carried: bool,
     overlaps: bool,
-    ends: Mapping[str, int],
 ) -> Classified:
     """Compares the rows of both sides by key and batch; `breaks` gives the rows without a partner their codes.
 
     `rows` is side → its rows, `bad` side → the number of unusable ones. `carried` is true if `rows` include rows of an
-    earlier run. If `overlaps` is false, no line can be in two files, and repeated lines are not looked for. `ends` is
-    account → its closing date, in days since 1970, for accounts with later ledger rows, which belong to the next period
-    unless the statement has a row for them.
+    earlier run. If `overlaps` is false, no line can be in two files, and repeated lines are not looked for.
     """
-    special_rows = partial(special_of, engine, overlaps=overlaps, ends=ends)
+    special_rows = partial(special_of, engine, overlaps=overlaps, ends=allowed.ends)
     good = {side: conform(frame, ROW, "not bad") if bad[side] else frame for side, frame in rows.items()}
     marked = engine.keep(_marked(good.values(), carried=carried))
     everything = both(*good.values())
@@ -305,8 +305,8 @@ def _members(
     """Pairs the open rows among `special` (columns SPECIAL); `everything` has all rows of both sides.
 
     Returns `special`, the pairs with their code (columns _PAIR), and the rows in no pair (columns _OPEN_ROW), which are
-    duplicates and all open rows of groups with a batch. In a group with a fee on a line of its own, all rows that do not
-    agree are paired anew; of these rows, the returned `special` has only the repeated ones, and those that agree then.
+    duplicates and all open rows of groups with a batch. In a group with a fee on a line of its own, the rows that do
+    not agree are paired anew; of these, the returned `special` has only the repeated rows, and those that agree then.
     """
     rows = engine.table(f"(select * from {special} where not (told_again or agrees or pair <> ''))", SPECIAL)
     rows = rows.append_column("parts", pa.nulls(len(rows), pa.string()))
@@ -597,11 +597,11 @@ def _split_repeated(engine: SqlEngine, invalid: Frame, told_again: Frame) -> tup
     )
     marked = engine.keep(_told_again(unmarked, SPECIAL, f", {column_list(_CONTENTS)}"))
     is_known = "told_again and coalesce(key, cast(balance_minor as string)) is not null"
-    files = f"(select distinct *, true as overlaps from {both(told_again, conform(marked, _FILE, is_known))})"
-    joined = f"(select x.*, y.overlaps from {marked} x left join {files} y on {equality(_FILE)})"
+    files = f"(select distinct *, true as repeats from {both(told_again, conform(marked, _FILE, is_known))})"
+    joined = f"(select x.*, y.repeats from {marked} x left join {files} y on {equality(_FILE)})"
     was_open = f'min(fresh) over ({_OF_GROUP}, key, currency, "day", signed, {column_list(_CONTENTS)}) = 0'
     joined = engine.keep(f"(select *, {was_open} as was_open from {joined})")
-    is_sure = f"coalesce(overlaps, was_open or {_SETTLED} or coalesce(key, cast(balance_minor as string)) is not null)"
+    is_sure = f"coalesce(repeats, was_open or {_SETTLED} or coalesce(key, cast(balance_minor as string)) is not null)"
     repeated = f"told_again and {is_sure} and coalesce(key, cast(day as string)) is not null"
     return conform(joined, ROW, f"not ({repeated})"), conform(joined, SPECIAL, repeated)
 
