@@ -78,14 +78,14 @@ def _grown(stored: Path) -> str | None:
     grown: list[str] = []
     for _ in range(ROUNDS):
         instructions.instructions(USUAL._replace(rounds=1), results)
-        if results.missing or not kept.exists():
-            print("Nothing to compare: no valgrind here, or no stored rows of this Python.")  # noqa: T201  its answer
-            return None
         measured = results.as_record("instructions", "")
-        grown = instructions.grown(measured, json.loads(kept.read_text("utf-8")))
+        comparable = not results.missing and kept.exists()
+        grown = instructions.grown(measured, json.loads(kept.read_text("utf-8"))) if comparable else []
         if not grown:
             break
     print(table.table({"instructions": measured}), end="")  # noqa: T201  its answer
+    if not comparable:
+        print("Nothing to compare: no valgrind here, or no stored rows of this Python.")  # noqa: T201  its answer
     return "\n".join(grown) or None
 
 
