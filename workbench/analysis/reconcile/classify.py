@@ -236,9 +236,12 @@ def classify(
     single = conform(inside, _PAIRED, "rows = 0", pair="''")
     special = engine.arrow(arrow_schema(SPECIAL).empty_table(), SPECIAL)
     pairs, unpaired = arrow_schema(_PAIR).empty_table(), arrow_schema(_OPEN_ROW).empty_table()
+    groups = {name: ROW[name] for name in GROUP}
+    summed = arrow_schema(groups).empty_table()
     # Most ledgers have no special group: the rules for them are the longest.
     if len(engine.table(f"(select rows from {marked} limit 1)", {"rows": "int64"})):
         special = special_rows(f"(select * from {inside} where rows > 0)")
+        summed = engine.table(f"(select distinct account, g from {special} where agrees)", groups)
         special, pairs, unpaired = _members(engine, special, everything, allowed)
         single = both(single, conform(special, _PAIRED, "pair <> ''"))
     near = _within(single, allowed)
@@ -248,9 +251,11 @@ def classify(
     if carried:
         # The groups that hold only open rows of an earlier run disagreed then, and still do.
         waits = f"count(*) = count(case when was is not null and was <> '{codes.MATCHED}' then 1 end)"
-        groups = f"(select account, g from {everything} group by account, g having {waits})"
-        broken.append(engine.table(groups, {name: ROW[name] for name in GROUP}))
-    names = respelt(pa.concat_tables([*broken, unpaired.select(GROUP)]))
+        waiting = f"(select account, g from {everything} group by account, g having {waits})"
+        broken.append(engine.table(waiting, groups))
+    # A group of which some rows agree by their sums keeps them: its other rows may be of the next period.
+    broken = pa.concat_tables([*broken, unpaired.select(GROUP)]).join(summed, GROUP, join_type="left anti")
+    names = respelt(broken)
     if len(names):
         renamed = engine.keep(engine.arrow(names, dict.fromkeys((*GROUP, "name"), "string")))
         named = f"(select x.*, y.name from {everything} x join {renamed} y on {equality(GROUP)})"
