@@ -248,14 +248,14 @@ def classify(
     opened = engine.table(f"(select * from {near} where code is not null)", COMPARED)
     compared = both(conform(joined, COMPARED, "code is null"), near)
     broken = [part.filter(pc.not_equal(part["code"], TOLERATED)).select(GROUP) for part in (opened, pairs)]
+    # A group of which some rows agree by their sums keeps them: its other rows may be of the next period.
+    broken = [part.join(summed, GROUP, join_type="left anti") for part in (*broken, unpaired.select(GROUP))]
     if carried:
         # The groups that hold only open rows of an earlier run disagreed then, and still do.
         waits = f"count(*) = count(case when was is not null and was <> '{codes.MATCHED}' then 1 end)"
         waiting = f"(select account, g from {everything} group by account, g having {waits})"
         broken.append(engine.table(waiting, groups))
-    # A group of which some rows agree by their sums keeps them: its other rows may be of the next period.
-    broken = pa.concat_tables([*broken, unpaired.select(GROUP)]).join(summed, GROUP, join_type="left anti")
-    names = respelt(broken)
+    names = respelt(pa.concat_tables(broken))
     if len(names):
         renamed = engine.keep(engine.arrow(names, dict.fromkeys((*GROUP, "name"), "string")))
         named = f"(select x.*, y.name from {everything} x join {renamed} y on {equality(GROUP)})"
