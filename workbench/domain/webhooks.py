@@ -110,7 +110,6 @@ class Endpoint(Stored, frozen=True, kw_only=True):
     old_secrets: tuple[OldSecret, ...] = ()
     failing_since_ms: int | None = None
     faults: tuple[str, ...] = ()
-    created_ms: int = 0
 
     def overlapping(self, now_ms: int) -> tuple[OldSecret, ...]:
         """The old secrets that still sign messages at `now_ms`."""
@@ -123,7 +122,6 @@ class StoredEvent(Stored, frozen=True, kw_only=True):
     type: str
     object_id: str
     body: str
-    created_ms: int
 
 
 class StoredDelivery(Stored, frozen=True, kw_only=True):
@@ -134,7 +132,6 @@ class StoredDelivery(Stored, frozen=True, kw_only=True):
     status: str = PENDING
     attempts: int = 0
     spent: int = 0
-    created_ms: int = 0
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):

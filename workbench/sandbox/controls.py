@@ -387,7 +387,7 @@ def _control(method: str, path: str, run: Callable[..., object], **more: object)
         "response": signature["return"],
         **more,
     }
-    if isinstance(columns["response"], UnionType):  # beside the response stands Refused
+    if isinstance(columns["response"], UnionType):  # beside the response stands ApiError
         columns["response"] = get_args(columns["response"])[0]
     return Operation(method=method, path=f"/sandbox/{path}", run=run, **columns)
 

@@ -381,9 +381,6 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
             return self._rows[index]
         return self._with(self._rows[index])
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self._rows)
-
     def __len__(self) -> int:
         return len(self._rows)
 

@@ -37,7 +37,6 @@ _MOST_DIGITS: Final = 9
 OVERLAP_MS: Final = 86_400_000
 """Milliseconds after a roll during which messages are signed with the old secret too."""
 _NOT_DELETED: Final = (webhooks.ENABLED, webhooks.DISABLED)
-_DELIVERY_STATES: Final = (webhooks.PENDING, webhooks.DELIVERED, webhooks.DEAD_LETTER)
 S = TypeVar("S", PaymentIntent, Charge, Refund, Payout, Suspense, wire.WebhookEndpoint)
 """The type of an object that events are about."""
 
@@ -347,7 +346,7 @@ def list_events(tx: Transaction, caller: Caller, *, query: wire.EventsQuery) -> 
 def list_deliveries(tx: Transaction, caller: Caller, *, query: wire.DeliveriesQuery) -> Listed[wire.Delivery]:
     """GET /v1/deliveries: the deliveries, newest first, by state, event or endpoint."""
     status = None if query.status is None else tuple(query.status.split(","))
-    check_known(status or (), _DELIVERY_STATES, "is no state of a delivery; they are", param="status")
+    check_known(status or (), wire.SHOWN_STATES, "is no state of a delivery; they are", param="status")
     return DELIVERIES.page(tx, caller, query=query, status=status, event=query.event, endpoint=query.endpoint)
 
 

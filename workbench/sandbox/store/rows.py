@@ -5,6 +5,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from workbench.domain.payments import Stored, StoredAmount
+
 
 class StoredAccount(msgspec.Struct, frozen=True, kw_only=True):
     """A merchant; customers see `name` in the prompt."""
@@ -13,17 +15,13 @@ class StoredAccount(msgspec.Struct, frozen=True, kw_only=True):
     name: str
 
 
-class StoredKey(msgspec.Struct, frozen=True, kw_only=True):
+class StoredKey(Stored, frozen=True, kw_only=True):
     """An API key, stored as a digest; `kind` is secret or publishable, `status` is active, rolled or revoked."""
 
-    id: str
-    seq: int
     digest: str
-    account: str
     kind: str
     masked: str
     status: str = "active"
-    created_ms: int = 0
 
 
 class TokenPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,21 +95,14 @@ class KeptResponse(msgspec.Struct, frozen=True, kw_only=True):
     at_ms: int
 
 
-class StoredPayment(msgspec.Struct, frozen=True, kw_only=True):
+class StoredPayment(StoredAmount, frozen=True, kw_only=True):
     """An intent, or a charge without one: a row of the SQL view `payment`; `state` is in `wire.PAYMENT_STATES`."""
 
-    id: str
-    seq: int
-    account: str
-    amount_minor: int
     refunded_minor: int
-    currency: str
     description: str | None
     phone: str | None
     provider: str | None
     charge: str | None
-    failure_code: str | None
-    created_ms: int
     state: str
 
 
