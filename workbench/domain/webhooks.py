@@ -12,7 +12,7 @@ import msgspec
 from workbench.domain.gaps import Gaps
 from workbench.domain.payments import Stored
 from workbench.domain.signatures import SCHEMES, TIMESTAMP_HEADER, headers_for
-from workbench.errors import InvalidRequest
+from workbench.errors import InvalidRequest, invalid
 
 PENDING: Final = "pending"
 DELIVERED: Final = "delivered"
@@ -284,10 +284,8 @@ def signed(signer: Signer, body: bytes, how: str = "right") -> SignedMessage:
     Raises InvalidRequest: no such name, or the signer's scheme has no such message.
     """
     if how not in TEST_MESSAGES:
-        says = f"how is one of {', '.join(TEST_MESSAGES)}, not {how!r}."
-        raise InvalidRequest(says, code="parameter_invalid", param="how")
+        raise invalid(f"how is one of {', '.join(TEST_MESSAGES)}, not {how!r}.", "how")
     if why := IMPOSSIBLE_MESSAGES.get(signer.scheme, {}).get(how):
-        says = f"There is no message {how!r} where signature_scheme is {signer.scheme!r}: it {why}."
-        raise InvalidRequest(says, code="parameter_invalid", param="how")
+        raise invalid(f"There is no message {how!r} where signature_scheme is {signer.scheme!r}: it {why}.", "how")
     message = TEST_MESSAGES[how](signer, body)
     return message._replace(headers={"Content-Type": signer.media_type, **message.headers})

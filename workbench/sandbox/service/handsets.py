@@ -13,7 +13,7 @@ from workbench.domain.ussd import Receipt, UssdSession
 from workbench.domain.wire import payments_and_payouts
 from workbench.domain.wire import sandbox_controls as wire
 from workbench.domain.wire.base import Rows
-from workbench.errors import ApiError, InvalidRequest, StateConflict
+from workbench.errors import ApiError, StateConflict, invalid
 from workbench.sandbox.service import BY_ITSELF, Caller, Cause, check_known, payments, read_phone, whole_ms
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.rows import StoredOutage
@@ -180,7 +180,7 @@ def script(tx: Transaction, caller: Caller, body: wire.Script) -> wire.Scripted:
     says = "cannot be scripted; these can be:"
     check_known(body.answers, scenarios.SCRIPTABLE, says, param="answers", code="scenario_unknown")
     if len(body.answers) > wire.MAX_ANSWERS:
-        raise InvalidRequest(f"answers are at most {wire.MAX_ANSWERS}.", code="parameter_invalid", param="answers")
+        raise invalid(f"answers are at most {wire.MAX_ANSWERS}.", "answers")
     for scripted in tx.scripts.all(phone=phone):
         tx.scripts.remove(scripted)
     for scenario in body.answers:

@@ -19,7 +19,7 @@ from workbench.domain.webhooks import Endpoint, StoredDelivery, StoredEvent
 from workbench.domain.wire import keys_and_events as wire
 from workbench.domain.wire.base import List, Rows, to_json
 from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund, Suspense
-from workbench.errors import InvalidRequest, NotFound, StateConflict
+from workbench.errors import NotFound, StateConflict, invalid
 from workbench.sandbox.outbound import Reply, check_url
 from workbench.sandbox.service import BY_ITSELF, Caller, Cause, EveryFault, Listed, Resource, check_known, view_of
 from workbench.sandbox.store import Transaction
@@ -465,7 +465,7 @@ def update_endpoint(
         stored = tx.endpoints.put(stored, enabled_events=tuple(body.enabled_events))
     if body.status is not None:
         if body.status not in _NOT_DELETED:
-            raise InvalidRequest(f"status is {' or '.join(_NOT_DELETED)}.", code="parameter_invalid", param="status")
+            raise invalid(f"status is {' or '.join(_NOT_DELETED)}.", "status")
         stored = tx.endpoints.put(stored, status=body.status, failing_since_ms=None)
     return _endpoint_view(tx, stored)
 

@@ -156,15 +156,15 @@ def events_about(text: str) -> Condition:
     return Condition(f"(body LIKE ? ESCAPE '\\' {_SAME_PAYMENT if ends else ''})", (_pattern_within(text), *phone))
 
 
-def rows_holding(text: str, *columns: str, phone: str = "") -> Condition:
-    """Rows with the text in one of these columns, in upper or lower case.
+def payments_named(text: str) -> Condition:
+    """Payments whose id, charge or description contains the text, in upper or lower case.
 
-    `phone` names a column of numbers: rows whose number ends in the text's three digits or more are found too.
+    Three digits or more also find the payments by a phone whose number ends in them.
     """
-    terms = [f"{column} LIKE ? ESCAPE '\\'" for column in columns]
-    ends = _ends_of_number(text) if phone else ()
-    terms += [f"{phone} LIKE ?"] * len(ends)
-    return Condition(f"({' OR '.join(terms)})", (*[_pattern_within(text)] * len(columns), *ends))
+    ends = _ends_of_number(text)
+    terms = [f"{column} LIKE ? ESCAPE '\\'" for column in ("id", "charge", "description")]
+    where = " OR ".join([*terms, *["phone LIKE ?"] * len(ends)])
+    return Condition(f"({where})", (*[_pattern_within(text)] * len(terms), *ends))
 
 
 def calls_named(text: str) -> Condition:

@@ -798,9 +798,8 @@ class Transaction:
     ) -> JournalEntry:
         """Appends a recipe's entry to the ledger and returns it.
 
-        `amounts` are minor units by the names in the recipe, `party` is `operator`, `merchant` or both. `payment` is
-        the id of the payment that the entry is about, None for no payment; `reference` is the id by which an operator
-        or the bank knows the movement.
+        `amounts` are minor units by the names in the recipe, `party` is `operator`, `merchant` or both. `payment` and
+        `reference` are as for `post`.
         """
         postings = postings_for(recipe, amounts, currency, **party)
         return self.post(recipe, postings, description=description, payment=payment, reference=reference)
