@@ -530,12 +530,3 @@ def test_keyless_unusable_lines_without_a_balance_are_one_only_if_their_files_ov
         ]
         result = reconcile(*tables([on(1, "E1", 1), on(29, "A", 50), on(30, "E2", 1)], lines))
         assert result.breaks["code"].tolist().count("invalid_row") == many
-
-
-def test_a_batch_that_agrees_at_the_close_is_not_undone_by_another_spelling_of_its_name():
-    """Its later row is open; so is the other group, which must not be added to it."""
-    ours = [on(30, "E1", 1), *(on(day, f"K{day}", 100, batch="B1") for day in (29, 30, 31))]
-    result = month(ours, [on(30, "S", 200, batch="B1"), on(30, "T", 70, batch="b1"), on(30, "E1", 1)])
-    found = zip(*(result.breaks[name] for name in ("key", "code", "variance_minor")), strict=True)
-    assert [*found] == [("b1", "timing", -70)]
-    assert result.proof[["ledger_minor", "holds"]].to_numpy().tolist() == [[201, True]]

@@ -109,8 +109,8 @@ def classify(ledger: list[Row], statement: list[Row], *, closing: dict[str, date
     by = by._replace(closing=closing, rows=frozenset(moved_by([row]) for row in every)).among(groups.values())
     judged = {name: one_name(*sides, by) for name, sides in groups.items()}
     spelt: dict[tuple, list] = defaultdict(list)
-    for (account, name), (broken, _, waiting, has_sum) in judged.items():
-        if (broken or any(waiting)) and not has_sum:
+    for (account, name), (broken, _, waiting) in judged.items():
+        if broken or any(waiting):
             spelt[account, bare(name)].append((account, name))
     several = [names for names in spelt.values() if len(names) > 1]
     merged = [[[row for name in names for row in groups[name][side]] for side in (0, 1)] for names in several]
@@ -118,7 +118,7 @@ def classify(ledger: list[Row], statement: list[Row], *, closing: dict[str, date
         judged = {name: found for name, found in judged.items() if name not in names}
         judged[names[0]] = one_name(*sides, by.among(merged))
     alone: tuple[list, list] = ([], [])
-    for broken, agreed, waiting, _ in judged.values():
+    for broken, agreed, waiting in judged.values():
         breaks += broken
         matches += agreed
         for side in (0, 1):
@@ -156,8 +156,7 @@ def bare(name: str) -> str:
     return name.replace(" ", "").lower().lstrip("0")
 
 
-def one_name(ours: list, theirs: list, by: Asked) -> tuple[list, list, tuple, bool]:
-    """The breaks, the matches and the rows on their own, and whether some rows match because of their sums."""
+def one_name(ours: list, theirs: list, by: Asked) -> tuple[list, list, tuple]:
     breaks: list[tuple] = []
     matches: list[tuple] = []
     alone: tuple[list, list] = ([], [])
@@ -165,15 +164,19 @@ def one_name(ours: list, theirs: list, by: Asked) -> tuple[list, list, tuple, bo
     theirs, again = told_once(sorted(theirs, key=place))
     batched = any(row["batch"] for row in ours + theirs)
     matches += [("told_again", [], [row]) for row in again]
-    has_sum = (one_group if batched else one_key)(ours, theirs, breaks, matches, alone, by)
-    return breaks, matches, alone, has_sum
+    if batched:
+        if ours or theirs:
+            one_group(ours, theirs, breaks, matches, alone, by)
+    else:
+        one_key(ours, theirs, breaks, matches, alone, by)
+    return breaks, matches, alone
 
 
-def one_key(ours: list, theirs: list, breaks: list, matches: list, alone: tuple, by: Asked) -> bool:
+def one_key(ours: list, theirs: list, breaks: list, matches: list, alone: tuple, by: Asked) -> None:
     """The same movement on both sides, then the same sum, then the nearest; then duplicates, and rows on their own."""
     if len(ours) == len(theirs) == 1 and ours[0]["key"] == theirs[0]["key"]:
         one_pair(ours, theirs, breaks, matches, alone, by)
-        return False
+        return
     whole = ("direction", "amount_minor", "fee_minor", "currency")
     moved, still = ([[row for row in rows if moves(row) is each] for rows in (ours, theirs)] for each in (True, False))
     pairs = [*met(moved, "key", *whole), *met(moved, *whole)]
@@ -209,7 +212,6 @@ def one_key(ours: list, theirs: list, breaks: list, matches: list, alone: tuple,
                 one_pair(*one, breaks, matches, alone, by)
             stands.append(way(row))
     matches += [("nothing_moved", [row], []) for row in still[0] + still[1]]
-    return agree
 
 
 def without(sides: Sequence[list[Row]], others: Sequence[list[Row]]) -> list[list[Row]]:
@@ -327,7 +329,7 @@ def told_once(rows: list[Row], line_of: Callable[[Row], tuple] = line_of) -> tup
     return once, again
 
 
-def one_group(ours: list, theirs: list, breaks: list, matches: list, alone: tuple, by: Asked) -> bool:
+def one_group(ours: list, theirs: list, breaks: list, matches: list, alone: tuple, by: Asked) -> None:
     agreed = rows_that_agree(ours, theirs, by, batched=True)
     if any(agreed):
         matches.append((rule_of(*agreed), *agreed))
@@ -336,7 +338,6 @@ def one_group(ours: list, theirs: list, breaks: list, matches: list, alone: tupl
         breaks.append(("batch_mismatch", ours, theirs, None))
     elif ours or theirs:
         alone[0 if ours else 1].append((ours or theirs, True))
-    return any(agreed)
 
 
 def rule_of(ours: list, theirs: list) -> str:

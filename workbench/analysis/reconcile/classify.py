@@ -236,26 +236,21 @@ def classify(
     single = conform(inside, _PAIRED, "rows = 0", pair="''")
     special = engine.arrow(arrow_schema(SPECIAL).empty_table(), SPECIAL)
     pairs, unpaired = arrow_schema(_PAIR).empty_table(), arrow_schema(_OPEN_ROW).empty_table()
-    groups = {name: ROW[name] for name in GROUP}
-    summed = arrow_schema(groups).empty_table()
     # Most ledgers have no special group: the rules for them are the longest.
     if len(engine.table(f"(select rows from {marked} limit 1)", {"rows": "int64"})):
         special = special_rows(f"(select * from {inside} where rows > 0)")
-        summed = engine.table(f"(select distinct account, g from {special} where agrees)", groups)
         special, pairs, unpaired = _members(engine, special, everything, allowed)
         single = both(single, conform(special, _PAIRED, "pair <> ''"))
     near = _within(single, allowed)
     opened = engine.table(f"(select * from {near} where code is not null)", COMPARED)
     compared = both(conform(joined, COMPARED, "code is null"), near)
     broken = [part.filter(pc.not_equal(part["code"], TOLERATED)).select(GROUP) for part in (opened, pairs)]
-    # A group of which some rows agree by their sums keeps them: its other rows may be of the next period.
-    broken = [part.join(summed, GROUP, join_type="left anti") for part in (*broken, unpaired.select(GROUP))]
     if carried:
         # The groups that hold only open rows of an earlier run disagreed then, and still do.
         waits = f"count(*) = count(case when was is not null and was <> '{codes.MATCHED}' then 1 end)"
-        waiting = f"(select account, g from {everything} group by account, g having {waits})"
-        broken.append(engine.table(waiting, groups))
-    names = respelt(pa.concat_tables(broken))
+        groups = f"(select account, g from {everything} group by account, g having {waits})"
+        broken.append(engine.table(groups, {name: ROW[name] for name in GROUP}))
+    names = respelt(pa.concat_tables([*broken, unpaired.select(GROUP)]))
     if len(names):
         renamed = engine.keep(engine.arrow(names, dict.fromkeys((*GROUP, "name"), "string")))
         named = f"(select x.*, y.name from {everything} x join {renamed} y on {equality(GROUP)})"
