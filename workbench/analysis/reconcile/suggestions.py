@@ -62,9 +62,9 @@ class _Break(NamedTuple):
     `amount` is the row's gross amount, or the net amount of a batch, with the sign of the effect on the account; None
     for a row that moves no money, and for a break with rows on both sides. `is_duplicate` marks a row whose key another
     row of its side has; the key may be mistyped. `is_unread` marks a row that cannot be used. `numbers` has the numbers
-    in the row's key and narrative, such as a cheque's: each without leading zeros → as written, and its prefix. `beyond` has the
-    distances in days, longer than a rule by amount allows, at which two rows of one amount are suggested. `verdict` is
-    a person's verdict, None for an undecided break.
+    in the row's key and narrative, such as a cheque's: see _numbers. `beyond` has the distances in days, longer than a
+    rule by amount allows, at which two rows of one amount are suggested. `verdict` is a person's verdict, None for an
+    undecided break.
     """
 
     name: str

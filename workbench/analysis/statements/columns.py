@@ -230,8 +230,8 @@ def cut_file(path: Path, *, ledger: bool = False) -> Cut:
     rows = (row for row in file.rows_of.lines() if row[0] > file.line)
     shown = (*islice(rows, MOST_ROWS // 2), *deque(rows, MOST_ROWS // 2))
     keys = [*map(heading_key, file.headings)]
-    shown = (row for row in shown if [*map(heading_key, headings_of(row[1]))] != keys)
-    file = replace(file, rows=tuple(row for row in shown if ledger or not _is_page(row[1])))
+    own = (row for row in shown if [*map(heading_key, headings_of(row[1]))] != keys)
+    file = replace(file, rows=tuple(row for row in own if ledger or not _is_page(row[1])))
     filled = [name for name in file.headings if name and (file.texts(name) or not file.rows)]
     return replace(file, filled=(*filled,), currency=_named_currency(file))
 

@@ -622,11 +622,15 @@ def _body_of(file: RecognisedFile, currency: str, *, is_paged: bool) -> tuple[Bo
 
 def _repeats_header(file: RecognisedFile, body: Body) -> Mask:
     """A mask of the lines that repeat the header cell by cell, in any letter case."""
+
+    def is_heading(key: str, cell: Cell) -> bool:
+        return heading_key(text_of(cell)) == key
+
     keys = [heading_key(text_of(title)) for title in file.header]
     # The pattern is of a heading's first word, and is fast in a column of a million cells.
     begins = [rf"(?i)^\s*{re.escape(key.partition(' ')[0]) or '$'}" for key in keys]
     is_header = all_hold(
-        column.where(lambda cell, key=key: heading_key(text_of(cell)) == key, begin)
+        column.where(partial(is_heading, key), begin)
         for column, key, begin in zip(body.columns, keys, begins, strict=True)
     )
     is_header[[*body.odd]] = False
