@@ -188,11 +188,13 @@ def with_withdrawals(breaks: pd.DataFrame, decisions: pd.DataFrame) -> pd.DataFr
     A run that reads these breaks as decisions opens the same ones. `decisions` has the columns DECISION.
     """
     opened = decisions[(decisions["verdict"] == "open") & (decisions["state"] == "applied")].set_index("break")
+    if opened.empty:
+        return breaks
     columns = {
         name: breaks[name].astype("string").fillna(breaks["id"].map(opened[name]).astype("string"))
         for name in ("verdict", "who", "when", "why")
     }
-    return breaks.assign(**columns) if len(opened) else breaks
+    return breaks.assign(**columns)
 
 
 def settled(breaks: pd.DataFrame) -> pd.DataFrame:
