@@ -4,6 +4,7 @@ A run of the rules costs far more than the rows of a case, so the cases of a tab
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -56,12 +57,12 @@ def effect(row: Row) -> int:
 
 
 def ledger_of(*rows: Row) -> pd.DataFrame:
-    """Entries in the order given, with the balance that runs with them."""
-    made, balance = [], 0
+    """Entries in the order given, with the balance of their account."""
+    made, balances = [], Counter[object]()
     for number, row in enumerate(rows, start=1):
-        balance += effect(row)
+        balances[row["account"]] += effect(row)
         usual = {"entry": f"je_{number}", "number": number, "kind": "funds_secured", "state": "posted"}
-        made.append({**usual, "payment": None, "reverses": None, **row, "balance_minor": balance})
+        made.append({**usual, "payment": None, "reverses": None, **row, "balance_minor": balances[row["account"]]})
     return pd.DataFrame(made, columns=list(LEDGER_MOVEMENT)).astype(dict(LEDGER_MOVEMENT))
 
 
