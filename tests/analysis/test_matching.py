@@ -34,12 +34,12 @@ def matched(ledger: Sequence[Row], statement: Sequence[Row], *rules: Row, **more
     return reconcile(*tables([*ledger], [*statement]), **asked, **more)
 
 
-def matched_apart(cases: Mapping[str, Sequence[Any]], *rules: Row) -> Reconciliation:
+def matched_apart(cases: Mapping[str, Sequence[Any]], *rules: Row, **more: object) -> Reconciliation:
     """One run over all cases, each an account of its own: its ledger, and its statement."""
     ledger, statement = (
         [row | {"account": name} for name, case in cases.items() for row in case[side]] for side in (0, 1)
     )
-    return matched(ledger, statement, *rules)
+    return matched(ledger, statement, *rules, **more)
 
 
 def within(days: int, **more: object) -> Row:
@@ -172,11 +172,17 @@ class TestByAmount:
 
     def test_what_a_later_rule_takes_is_no_candidate_any_more_and_all_others_are_named_and_counted(self):
         narrative, far = {"on": ["key in narrative"]}, on(20, "Z", 7)
-        for taken, more in ((0, "2 more"), (1, "1 more"), (5, ""), (6, ""), (7, None)):
-            ours = [*(on(0, f"PAY{n}", 500) for n in range(7)), far]
-            theirs = [on(0, f"S{n}", 500, description=f"PAY{n}" if n < taken else None) for n in range(7)]
-            result = matched(ours, [*theirs, far], within(1), narrative)
-            left = result.breaks[result.breaks["code"] == "ambiguous"]
+        many_more = {0: "2 more", 1: "1 more", 5: "", 6: "", 7: ""}
+        sides = {
+            f"{taken}": (
+                [*(on(0, f"PAY{n}", 500) for n in range(7)), far],
+                [*(on(0, f"S{n}", 500, description=f"PAY{n}" if n < taken else None) for n in range(7)), far],
+            )
+            for taken in many_more
+        }
+        breaks = matched_apart(sides, within(1), narrative).breaks
+        for taken, more in many_more.items():
+            left = breaks[(breaks["code"] == "ambiguous") & (breaks["account"] == f"{taken}")]
             assert len(left) == 2 * (7 - taken)
             for reason in left["reason"]:
                 names = [f"PAY{n} of 2026-01-01" for n in range(taken, 7)][:5]
@@ -331,26 +337,30 @@ def test_rows_after_the_day_pair_are_known_when_they_are_told_again_and_wait_for
         assert second.proof["holds"].all()
 
 
-@pytest.mark.parametrize(("booked", "told", "code"), [(1, 2, "duplicate_in_statement"), (2, 1, "duplicate_in_ledger")])
-@pytest.mark.parametrize("day", [29, 35], ids=["in the period", "after the day"])
-def test_a_duplicate_is_one_break_when_the_next_file_tells_its_lines_again(booked: int, told: int, code: str, day: int):
-    def lines(file: str, *more: Row) -> list[Row]:
-        rows = [on(30, "last", 1), *[on(day, "K", 500)] * told, *more]
-        return [{**row, "statement": file, "line": line} for line, row in enumerate(rows, start=2)]
+def test_a_duplicate_is_one_break_when_the_next_file_tells_its_lines_again():
+    cases = {f"{booked} {told} {day}": (booked, told, day) for booked, told in ((1, 2), (2, 1)) for day in (29, 35)}
 
-    ledger = [on(30, "last", 1), *[on(day, "K", 500)] * booked]
-    first = matched(ledger, lines("1.csv"), as_of=date(2026, 1, 31))
-    second = matched(
-        [*ledger, on(58, "next", 2)], lines("2.csv", on(58, "next", 2)), as_of=date(2026, 2, 28),
-        carry_forward=first.carry_forward, skip_settled=True,
-    )  # fmt: skip
-    # The ledger's duplicate of a day after the period is a break of the next one.
-    later = booked > told and day > 30
-    for result, balance, waits in ((first, 1, later), (second, 3, False)):
-        assert result.breaks["code"].tolist() == [code] * (not waits)
-        assert result.proof[["ledger_minor", "statement_minor"]].to_numpy().tolist() == [
-            [500 * (booked - waits) + balance, 500 * told + balance]
-        ]
+    def run(file: str, *more: Row, **settings: object) -> Reconciliation:
+        last = on(30, "last", 1, statement=file)
+        sides = {
+            name: [[last, *[on(day, "K", 500, statement=file)] * many, *more] for many in (booked, told)]
+            for name, (booked, told, day) in cases.items()
+        }
+        return matched_apart(sides, **settings)
+
+    first = run("1.csv", as_of=date(2026, 1, 31))
+    later = {"as_of": date(2026, 2, 28), "carry_forward": first.carry_forward, "skip_settled": True}
+    second = run("2.csv", on(58, "next", 2, statement="2.csv"), **later)
+    for result, balance in ((first, 1), (second, 3)):
+        for name, (booked, told, day) in cases.items():
+            # The ledger's duplicate of a day after the period is a break of the next one.
+            waits = result is first and booked > told and day > 30
+            breaks, proof = (frame[frame["account"] == name] for frame in (result.breaks, result.proof))
+            code = "duplicate_in_ledger" if booked > told else "duplicate_in_statement"
+            assert breaks["code"].tolist() == [code] * (not waits), name
+            assert proof[["ledger_minor", "statement_minor"]].to_numpy().tolist() == [
+                [500 * (booked - waits) + balance, 500 * told + balance]
+            ]
         assert result.proof["holds"].all()
 
 
