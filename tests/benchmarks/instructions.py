@@ -57,8 +57,10 @@ def instructions(size: Size, results: Results) -> None:
 
 
 def grown(measured: Mapping, stored: Mapping) -> list[str]:
-    """The kinds of work whose ratio to the floor is more than it may be, each with both ratios."""
-    then, now = ({row["work"]: row["instructions"]["median"] for row in each["rows"]} for each in (stored, measured))
+    """The kinds of work whose ratio to the floor is more than it may be in each round, each with both ratios."""
+    then, now = (
+        {row["work"]: min(row["instructions"]["rounds"]) for row in each["rows"]} for each in (stored, measured)
+    )
     ratios = {work: (now[work] / now["floor"], then[work] / then["floor"]) for work in now.keys() & then.keys()}
     return [
         f"{work}: {ratio:.3f} times the floor, {before:.3f} stored"

@@ -92,14 +92,15 @@ def test_a_line_tells_the_median_its_quartiles_the_ratio_and_the_aim(
     assert below == f"Not measured in `{benchmark}`: Prism (left out).\n"
 
 
-def counted(**works: int) -> dict[str, Any]:
-    return {"rows": [{"work": work, "instructions": {"median": each}} for work, each in works.items()]}
+def counted(**works: list[int]) -> dict[str, Any]:
+    return {"rows": [{"work": work, "instructions": {"rounds": rounds}} for work, rounds in works.items()]}
 
 
-def test_a_ratio_to_the_floor_may_grow_by_a_twentieth_and_no_more():
-    stored = counted(floor=1_000, create=2_000, retrieve=1_500)
-    assert grown(counted(floor=2_000, create=4_190, retrieve=3_000, list=9_999), stored) == []
-    assert grown(counted(floor=1_000, create=2_110, retrieve=1_000), stored) == [
+def test_a_ratio_to_the_floor_may_grow_by_a_twentieth_and_no_more_in_the_best_of_its_rounds():
+    stored = counted(floor=[1_000], create=[2_000], retrieve=[1_500])
+    assert grown(counted(floor=[2_000], create=[4_190], retrieve=[3_000], list=[9_999]), stored) == []
+    assert grown(counted(floor=[1_000, 1_000], create=[2_110, 2_090], retrieve=[1_000]), stored) == []
+    assert grown(counted(floor=[1_000], create=[2_110, 2_120], retrieve=[1_000]), stored) == [
         "create: 2.110 times the floor, 2.000 stored"
     ]
 
