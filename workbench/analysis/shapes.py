@@ -179,8 +179,7 @@ INPUTS: Columns = _columns(
 )
 """The inputs of a reconciliation; `unreadable_rows` counts rows that cannot be used.
 
-`sha256` is of a file's bytes, a table's rows or a query's text; null for a Spark table, and for decisions in a
-DataFrame.
+`sha256` is of a file's bytes, a table's rows or a query's text; null for a Spark table and a DataFrame of decisions.
 """
 
 CARRIED: Columns = {
@@ -203,8 +202,7 @@ CLOSED: Columns = _columns(
 )
 """The close of an account at `closing_date`; `last_number` is the number of the ledger's last entry.
 
-The next run skips ledger rows that move no money if they are dated up to `closing_date` and numbered up to
-`last_number`.
+The next run skips ledger rows that move no money, dated up to `closing_date` and numbered up to `last_number`.
 
 `brought_minor` is the part of ledger less statement that no break explains: brought forward, tolerated or unexplained.
 """

@@ -34,16 +34,7 @@ from workbench.analysis.reconcile.proof import Run
 from workbench.analysis.reconcile.suggestions import suggestions_of
 from workbench.analysis.report import captions
 from workbench.analysis.report.totals import Reconciled, in_own_currency, sums_by_account
-from workbench.analysis.rules import (
-    AMOUNT,
-    BY_KEY,
-    KEY,
-    USUAL_DAYS,
-    WITHOUT_KEYS,
-    MatchRules,
-    rules_of,
-    unknown_kinds,
-)
+from workbench.analysis.rules import AMOUNT, BY_KEY, KEY, USUAL_DAYS, WITHOUT_KEYS, MatchRules, rules_of, unknown_kinds
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS, PROOF, SIGNED
 from workbench.analysis.statements.statement import Statement
 from workbench.domain.moments import LUSAKA

@@ -160,10 +160,7 @@ def _listed(
 
 
 def _label(key: str | None, description: str | None) -> str:
-    """A name for a break without a key: its narrative `description`, or KEYLESS if it has none.
-
-    Empty if the break has a key.
-    """
+    """A name for a break without a key: its narrative `description`, else KEYLESS. Empty if the break has a key."""
     return "" if has_key(key) else shortened(description or "", _MAX_LABEL) or KEYLESS
 
 

@@ -253,8 +253,7 @@ def assigned(
 ) -> dict[str, str]:
     """Field → its likely heading; each heading is used once.
 
-    `known` is field → the words that mean it, as in HEADINGS; `fits`, given a field and a heading, returns True if the
-    column can hold the field.
+    `known` is field → the words that mean it, as in HEADINGS; `fits(field, heading)` is true if the column can hold it.
     """
     unused = {plain(heading): heading for heading in reversed(headings) if heading}
     columns: dict[str, str] = {}
@@ -303,10 +302,7 @@ def time_of(text: str) -> str:
 
 
 def in_order(moments: Sequence[int], *, newest_first: bool | None = None) -> bool:
-    """True if the moments are sorted: the newest first if `newest_first`, the oldest first if it is False.
-
-    None accepts either order.
-    """
+    """True if the moments are sorted: newest first, or oldest first if `newest_first` is False; either way for None."""
     ways = (False, True) if newest_first is None else (newest_first,)
     return any(all(a >= b if way else a <= b for a, b in pairwise(moments)) for way in ways)
 

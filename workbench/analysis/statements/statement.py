@@ -104,11 +104,7 @@ class Statement(Tabular):
         kinds = (
             (self.joined, ("has", "have"), "a narrative alone: it was added to the row above."),
             (self.repeated, ("repeats", "repeat"), "the row above, the balance too: such a row counts once."),
-            (
-                self.of_pages,
-                ("belongs", "belong"),
-                of_pages,
-            ),
+            (self.of_pages, ("belongs", "belong"), of_pages),
         )
         sentences = []
         for lines, (has, have), text in kinds:
@@ -125,9 +121,8 @@ class Statement(Tabular):
                 return "not given"
             whole = self.followed == rows
             return "agrees in every row" if whole else f"agrees where compared, in {self.followed:,} of {rows:,} rows"
-        many, lines = len(self.findings), [str(line) for line in self.findings["line"].head(_SHOWN_FINDINGS)]
-        more = ", …" if many > _SHOWN_FINDINGS else ""
-        return f"does not agree in {many:,} line{'s' * (many > 1)}: {', '.join(lines)}{more}"
+        many = len(self.findings)
+        return f"does not agree in {many:,} line{'s' * (many > 1)}: {_few(self.findings['line'].tolist())}"
 
     def _money(self, minor: int | None) -> str:
         return "not given" if minor is None else money_text(minor, self.currency)
