@@ -508,6 +508,7 @@ def _notes(run: Run, broken: Broken, lines: Sequence[Mapping[str, Any]]) -> Iter
     for file in files:
         yield from _far(file, closing.get(file.account))
     yield from (f"{file.name}: {remark}" for file in (books, *files) if file for remark in file.remarks)
+    yield from run.inputs.remarks
     if books and run.brought.is_first:
         with_balance = books.table["account"].filter(books.table["balance_minor"].is_valid()).unique().to_pylist()
         if silent := sorted(names.get(account, account) for account in {*closing}.difference(with_balance)):
