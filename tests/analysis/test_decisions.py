@@ -27,6 +27,7 @@ from workbench.analysis import files
 from workbench.analysis.break_codes import VERDICTS
 from workbench.analysis.reconcile import Reconciliation, reconcile
 from workbench.analysis.reconcile.decisions import DecisionTable, decisions_in
+from workbench.analysis.report.outputs import write_results
 from workbench.analysis.rules import LONGEST_PATTERN, Rule, ruled, rules_in
 from workbench.analysis.shapes import DECIDED, LEDGER_MOVEMENT, STATEMENT_ROW
 from workbench.analysis.statements import Layout
@@ -34,7 +35,7 @@ from workbench.cli import app
 from workbench.errors import ReconcileRefused, StatementRefused
 
 HEADER = "break,verdict,partner,who,when,why"
-ONE, TWO, THREE = "bq4x7m2k5n3a", "bq4x7m2k5n3b", "bq4x7m2k5n3c"
+ONE, TWO, THREE, FOUR = "bq4x7m2k5n3a", "bq4x7m2k5n3b", "bq4x7m2k5n3c", "bq4x7m2k5n3d"
 LONG = settings.get_current_profile_name() == "long"
 SLOW = settings(
     max_examples=60 if LONG else 2, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate]
@@ -144,14 +145,14 @@ class TestApplied:
         about = everything(found).assign(account=ACCOUNT, key=["A", "00K", "L", "FEE"])
         zeros = decided((THREE, "accept")).assign(account=ACCOUNT, key="000")
         elsewhere = decided((ONE, "accept")).assign(account="bank:settlement")
-        about = pd.concat([about, elsewhere, decided((TWO, "ignore")), zeros])
+        about = pd.concat([about, elsewhere, decided((TWO, "ignore")), zeros, decided((FOUR, "open"))])
         changed = [OURS[0], row("K", 101), row("L", 200), OURS[3], row(None, 5)]
         result = ran(changed, [THEIRS[0], THEIRS[1], row("L", 200), THEIRS[3]], decisions=about)
         states = dict(zip(result.decisions["break"], result.decisions["state"], strict=True))
         assert states == {found["A"]: "applied", found["K"]: "stale", found["L"]: "settled", found["FEE"]: "settled",
-                          ONE: "elsewhere", TWO: "stale", THREE: "settled"}  # fmt: skip
+                          ONE: "elsewhere", TWO: "stale", THREE: "settled", FOUR: "stale"}  # fmt: skip
         assert not result.is_decided
-        assert "; 2 stale" in result.sign_off
+        assert "; 3 stale" in result.sign_off
         assert set(result.carry_forward.decisions["break"]) == {found["A"], ONE}
         assert set(result.closed["key"]) == {"A", "B"}
 
@@ -255,6 +256,13 @@ def test_what_cannot_be_used_is_refused_by_name(tmp_path: Path, read: Callable[[
     with pytest.raises(ReconcileRefused) as refused:
         read(tmp_path / "given")
     assert why in str(refused.value)
+
+
+def test_a_workbook_that_closed_a_match_gives_the_same_result_as_its_decisions(tmp_path: Path):
+    settled().to_excel(tmp_path / "month.xlsx")
+    again = ran(decisions=tmp_path / "month.xlsx")
+    pd.testing.assert_frame_equal(again.closed, settled().closed)
+    pd.testing.assert_frame_equal(again.breaks, settled().breaks)
 
 
 class TestFile:
@@ -430,6 +438,12 @@ class TestRules:
             assert shown.loc[["FEE", "K"], "proposal"].notna().all(), "a rule that tolerates proposes nothing"
             assert not each.is_decided
             assert each.decisions[["verdict", "state"]].drop_duplicates().to_numpy().tolist() == [["open", "applied"]]
+            for name in ("again.xlsx", "again.csv", "again.html"):
+                write_results(each, tmp_path / name)
+            for name in ("again.xlsx", "again.csv"):
+                (kept_open, _), _ = decisions_in(tmp_path / name)
+                assert [kept_open[column] for column in OF_DECISIONS] == ["open", None, "Acct", "2026-02-01", "seen"]
+            assert (tmp_path / "again.html").read_text("utf-8").count(' data-verdict="open" ') == 2
         settings = {"rules": tmp_path / "rules.toml", "carry_forward": kept}
         again = reconcile(ledger_of(*OURS), later, decisions=opened.assign(verdict="accept"), **settings)
         assert again.breaks.set_index("key").loc[["FEE", "K"], "verdict"].to_list() == ["accept", "accept"]

@@ -69,6 +69,25 @@ def test_rows_of_a_statement_in_a_table_may_have_no_key(tmp_path: Path):
         reconcile(OURS, tmp_path / "bank.parquet")
 
 
+def test_tables_in_a_list_have_numbers_and_rows_and_a_column_entry_is_a_banks_own():
+    other = OURS.assign(account="operator:airtel:float", entry=[1, 1, 2])
+    both = pd.concat([OURS, other.drop(columns="entry")])
+    result = reconcile(both, [THEIRS, other.assign(amount=["0.00", "99.00", "-61.00"])])
+    named = [f"pandas DataFrame {nth}" for nth in (1, 2)]
+    assert sorted(result.inputs.query("side == 'statement'")["name"]) == named
+    assert result.inputs["sha256"].is_unique
+    differs = result.breaks.set_index("code").loc["amount_mismatch"]
+    assert (differs["statement"], differs["line"]) == (named[1], 3), "the rows are numbered as in the table"
+    assert f"{named[1]}: 1 row of zero moves nothing: row 1." in result.notes
+    for wrong, why in (
+        (other.assign(amount="x"), r"^pandas DataFrame 2 has 3 of 3 rows .* \(3 rows, the first is row 1\)"),
+        (other.assign(statement="x"), "^Statement 2 has no column "),
+        (other.assign(account="bank:x"), "the account of pandas DataFrame 2.* name it in `account`"),
+    ):
+        with pytest.raises((ReconcileRefused, StatementRefused), match=why):
+            reconcile(both, [THEIRS, wrong])
+
+
 def test_a_file_that_cannot_be_read_names_the_call_that_helps(tmp_path: Path):
     path = tmp_path / "bank.csv"
     path.write_text("Value date,Words,Moved\n2026-10-31,Rent,5.00\n")

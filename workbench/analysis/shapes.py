@@ -129,7 +129,9 @@ this run); `closed` (it has closed its breaks, and is carried forward).
 SIGNED: Columns = _columns("account prepared_by prepared_on reviewed_by reviewed_on")
 """The preparer and the reviewer of an account's last reconciliation, each with the day; empty until somebody signs."""
 
-CLOSED_BREAK: Columns = _columns("id account key code currency variance_minor since_date rule verdict who when why")
+CLOSED_BREAK: Columns = _columns(
+    "id account key code currency variance_minor since_date rule verdict partner who when why"
+)
 """A break that this period closed: its rows, open since `since_date`, now match (`rule`), or a person decided it.
 
 A decision that needs no entry closes its break at once; otherwise the break closes when the entry is booked.

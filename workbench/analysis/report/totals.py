@@ -171,6 +171,21 @@ def in_words(verdict: str, who: str | None, why: str | None) -> str:
     return f"{words}{f' by {who}' if who else ''}{f': {why}' if why else ''}"
 
 
+def with_withdrawals(breaks: pd.DataFrame, decisions: pd.DataFrame) -> pd.DataFrame:
+    """The breaks; one that a person opened again has the verdict `open`, with who opened it, when and why.
+
+    A run that reads these breaks as decisions opens the same ones. `decisions` has the columns DECISION.
+    """
+    opened = decisions[(decisions["verdict"] == "open") & (decisions["state"] == "applied")].set_index("break")
+    if opened.empty:
+        return breaks
+    columns = {
+        name: breaks[name].astype("string").fillna(breaks["id"].map(opened[name]).astype("string"))
+        for name in ("verdict", "who", "when", "why")
+    }
+    return breaks.assign(**columns)
+
+
 def settled(breaks: pd.DataFrame) -> pd.DataFrame:
     """The breaks, with the decision in place of the advice in the column `settlement` of each decided break."""
     is_decided = breaks["verdict"].notna()
@@ -346,7 +361,7 @@ def balances(result: Reconciled) -> Iterator[Balances]:
         at = f" at {days[account]}" if account in days else ""
         apart = f"{money_text(unexplained, currency, signed=True)} is not explained" if unexplained else ""
         why = "; ".join(filter(None, [apart, note]))
-        proven = f"both adjusted balances agree{f', and it holds: {note}' if note not in {None, EXACT} else ''}"
+        proven = f"both adjusted balances agree{f'; {note}' if note not in {None, EXACT} else ''}"
         verdict = proven if holds else f"it does not prove: {why}"
         caption = f"Reconciliation of {account}{at}, in {currency}: {verdict}"
         yield Balances(account, currency, caption, sides, unexplained)

@@ -155,7 +155,7 @@ def write_workbook(result: Reconciled, path: Path | str, *, matches: bool = Fals
             cells = Cells(book)
             _write_cover(book.add_worksheet(COVER), result, cells)
             hidden = [name for name in result.breaks.columns if name not in READ and name != "proposal"]
-            breaks = totals.settled(result.breaks)[[*READ, *hidden]]
+            breaks = totals.with_withdrawals(totals.settled(result.breaks), result.decisions)[[*READ, *hidden]]
             for sheet in _write_frame(book, BREAKS, breaks, cells, list(READ.values())):
                 _fold(sheet, len(hidden))
             optional = [name for name in (SUGGESTIONS, CLOSED) if len(getattr(result, name))]

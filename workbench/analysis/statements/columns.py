@@ -33,6 +33,7 @@ from workbench.analysis.statements.layouts import (
     HEADINGS,
     LABELS,
     LEDGER_HEADINGS,
+    PAGE,
     STATUS_WORDS,
     heading_key,
     plain,
@@ -228,10 +229,17 @@ def cut_file(path: Path, *, ledger: bool = False) -> Cut:
         raise unread or file_refusal(path.name, f"has no header: {why}.", hint=hint)
     rows = (row for row in file.rows_of.lines() if row[0] > file.line)
     shown = (*islice(rows, MOST_ROWS // 2), *deque(rows, MOST_ROWS // 2))
-    # The header may be repeated on each page.
-    file = replace(file, rows=tuple(row for row in shown if headings_of(row[1]) != file.headings))
+    keys = [*map(heading_key, file.headings)]
+    own = (row for row in shown if [*map(heading_key, headings_of(row[1]))] != keys)
+    file = replace(file, rows=tuple(row for row in own if ledger or not _is_page(row[1])))
     filled = [name for name in file.headings if name and (file.texts(name) or not file.rows)]
     return replace(file, filled=(*filled,), currency=_named_currency(file))
+
+
+def _is_page(cells: Sequence[Cell]) -> bool:
+    """True for a line with nothing but a page number."""
+    texts = [text for cell in cells if (text := text_of(cell).strip())]
+    return len(texts) == 1 and re.search(PAGE, texts[0]) is not None
 
 
 def _named_currency(file: Cut) -> tuple[str, str] | None:

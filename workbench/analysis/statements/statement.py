@@ -257,15 +257,19 @@ def refuse_other_than_text(**options: object) -> None:
             raise StatementRefused(f"Give {name} as text, not {value!r}.")
 
 
-def remarks_on(zeros: Sequence[int], cut_numbers: int) -> list[str]:
-    """Sentences on lines that move nothing, and on rows whose customer's number shows too few digits."""
+def remarks_on(zeros: Sequence[int], cut_numbers: int, unit: str = "line") -> list[str]:
+    """Sentences on lines that move nothing, and on rows whose customer's number shows too few digits.
+
+    `unit` is what the sentences call a line: `line` or `row`.
+    """
     sentences = []
     if zeros:
-        moves = "row of zero moves nothing: line" if len(zeros) == 1 else "rows of zero move nothing: lines"
+        moves = f"row of zero moves nothing: {unit}" if len(zeros) == 1 else f"rows of zero move nothing: {unit}s"
         sentences += [f"{len(zeros):,} {moves} {_few(zeros)}."]
     if cut_numbers:
         shows = "customer's number shows" if cut_numbers == 1 else "customers' numbers show"
-        sentences += [f"{cut_numbers:,} {shows} too few digits to compare: the last three are needed."]
+        needed = "the operator's prefix and the last three are needed"
+        sentences += [f"{cut_numbers:,} {shows} too few digits to compare: {needed}."]
     return sentences
 
 

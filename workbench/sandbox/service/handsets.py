@@ -48,7 +48,7 @@ def enter(tx: Transaction, caller: Caller, body: wire.Input, *, phone: str) -> w
 
 
 def cancel(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset | ApiError:
-    """POST /sandbox/phones/{phone}/cancel: the customer cancels the open prompt.
+    """POST /sandbox/phones/{phone}/cancel: the customer cancels the open prompt, and its charge fails.
 
     Refused if the prompt has expired; the sandbox then closes it. Raises StateConflict: no prompt is open.
     """
@@ -56,7 +56,11 @@ def cancel(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset | Api
 
 
 def ignore(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset | ApiError:
-    """POST /sandbox/phones/{phone}/ignore: the customer ignores the prompt."""
+    """POST /sandbox/phones/{phone}/ignore: the customer leaves the open prompt unanswered.
+
+    The charge waits until the prompt expires. Refused if it has expired; the sandbox then closes it. Raises
+    StateConflict: no prompt is open.
+    """
     return _pressed(tx, phone, partial(payments.press, event="ignore"))
 
 
