@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from workbench.certify import checks
-from workbench.certify.checks import CHECKS, ORDER_CHECKS, Check, Exam, Judge, Order, PaymentEvents, RawEvent, WebhookExchange
+from workbench.certify.checks import CHECKS, ORDER_CHECKS, Check, Exam, Judge, PaymentEvents, RawEvent, WebhookExchange
 from workbench.certify.report import FAILED, NOT_EXAMINED, PASSED, WARNING, Report, ReportRow, first_few
 from workbench.certify.shop import NotExamined, Orders, ShopOrder, total
 from workbench.domain.moments import rfc3339
@@ -189,16 +189,15 @@ def _order_results(exam: Exam, results: Sequence[CheckResult]) -> Iterator[Check
             gone = len(exam.orders_before_restart.keys() - exam.orders().keys())
         except ExamRefused as error:
             # The command worked before the first check; it may ask a shop that has stopped meanwhile.
-            why_not = next((result.row.came for result in results if result.row.came in {_GONE, _HANGS}), "")
-            if not why_not:
-                command_failed, (why_not, output) = True, _command_failure(error)
+            stopped = next((result.row.came for result in results if result.row.came in {_GONE, _HANGS}), "")
+            command_failed, (why_not, output) = not stopped, (stopped, "") if stopped else _command_failure(error)
     in_all = total(orders_of.values()).fulfilled
     if not exam.checkout and not in_all and any(result_by_check[name].row.verdict == PASSED for name in orders_of):
         orders_of, why_not = {}, "the shop does not know the payments: let --checkout make them"
     for check in ORDER_CHECKS:
         name, _, aspect = check.row.name.partition(".")
         result, fault = result_by_check[name], "command" if command_failed else ""
-        order, texts = check.order or Order(0, "", ""), {}
+        order, instead = check.order or checks.Order(0, "", ""), ""
         if name not in orders_of and command_failed:
             verdict, text = FAILED, why_not
         elif name not in orders_of:
@@ -207,17 +206,15 @@ def _order_results(exam: Exam, results: Sequence[CheckResult]) -> Iterator[Check
             verdict, text = NOT_EXAMINED, reason or (_COMMAND_FAILED if result.fault else _UNACCEPTED)
         elif name == "restart" and gone:
             verdict, text = FAILED, f"{gone} earlier order{'s are' if gone > 1 else ' is'} gone"
-            texts = order.instead.get("gone", {})
+            instead = "gone"
         else:
-            fault = _count_fault(order.fulfilled, orders_of[name].fulfilled, orders_of["valid"].fulfilled)
-            if aspect == "status":
-                verdict, text = _status_verdict(order, orders_of[name].status)
-                fault = fault if fault == "never_fulfilled" else ""
-            else:
-                verdict, text = _count_verdict(result, order, orders_of[name].fulfilled, in_all)
-            if orders_of[name].fulfilled < order.fulfilled:
-                texts = order.instead.get("missing", {})
-        yield CheckResult(check, check.ended(verdict, text, output)._replace(**texts), fault=fault)
+            has, status = orders_of[name]
+            is_status = aspect == "status"
+            verdict, text = _status_verdict(order, status) if is_status else _count_verdict(result, order, has, in_all)
+            instead = "missing" if has < order.fulfilled else ""
+            fault = _count_fault(order.fulfilled, has, orders_of.get("valid", orders_of[name]).fulfilled, aspect)
+        row = check.ended(verdict, text, output)._replace(**order.instead.get(instead, {}))
+        yield CheckResult(check, row, fault=fault)
 
 
 def _final_orders(exam: Exam, orders: Orders, results: Sequence[CheckResult]) -> dict[str, ShopOrder]:
@@ -240,14 +237,17 @@ def _final_orders(exam: Exam, orders: Orders, results: Sequence[CheckResult]) ->
         time.sleep(_POLL_S)
 
 
-def _count_fault(due: int, has: int, of_plain_payment: int) -> str:
-    """The name of the cause of a wrong count: the order of a plain paid payment has it too; empty if there is none."""
+def _count_fault(due: int, has: int, of_plain_payment: int, aspect: str) -> str:
+    """The name of the cause of a wrong count that the order of a plain paid payment has too; empty if there is none.
+
+    `aspect` is `order` or `status`: an order that was fulfilled twice may still have the right status.
+    """
     if not due or has != of_plain_payment:
         return ""
-    return "never_fulfilled" if has < due else "counted_twice" if has > due else ""
+    return "never_fulfilled" if has < due else "counted_twice" if has > due and aspect == "order" else ""
 
 
-def _count_verdict(result: CheckResult, order: Order, has: int, in_all: int) -> tuple[str, str]:
+def _count_verdict(result: CheckResult, order: checks.Order, has: int, in_all: int) -> tuple[str, str]:
     due = order.fulfilled
     if has < due and result.row.verdict == FAILED:
         return NOT_EXAMINED, _UNACCEPTED
@@ -259,7 +259,7 @@ def _count_verdict(result: CheckResult, order: Order, has: int, in_all: int) -> 
     return PASSED if has == due else FAILED, checks.times(has) + ", although the message was rejected" * bool(is_early)
 
 
-def _status_verdict(order: Order, status: str | None) -> tuple[str, str]:
+def _status_verdict(order: checks.Order, status: str | None) -> tuple[str, str]:
     if not status:
         return NOT_EXAMINED, '--orders with a "status" in each line would examine it'
     return PASSED if status.casefold() == order.status else FAILED, status
@@ -320,7 +320,8 @@ def _causes_of(exam: Exam, results: Iterable[CheckResult]) -> dict[str, ReportRo
         names = {result.row.name for result in group}
         # The check `slow` repeats the slowest response of another check, so it does not count as a second failure.
         if len(names - {"slow"}) >= cause.least and names.issuperset(cause.needs):
-            text = texts["came"].format(limit_s=exam.limit_ms // 1000, patience_s=exam.target.patience_s) or group[0].row.came
+            figures = {"limit_s": exam.limit_ms // 1000, "patience_s": exam.target.patience_s}
+            text = texts["came"].format(**figures) or group[0].row.came
             sent = ", ".join(result.row.title for result in group)
             printed = next((result.row.printed for result in group if result.row.printed), "")
             row = ReportRow(**{**texts, "came": text}, verdict=FAILED, sent=sent, expected="", printed=printed)
