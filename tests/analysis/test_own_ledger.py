@@ -223,6 +223,19 @@ def test_the_rows_of_a_day_are_ordered_by_the_balance_of_each_account(day: int, 
     assert rows["key"].tolist() == (["A1", "B1", "A2", "B2"] if day == 31 else ["B2", "A1", "B1", "A2"])
 
 
+@pytest.mark.parametrize("step", [1, -1], ids=["oldest first", "newest first"])
+def test_a_day_without_a_time_is_booked_after_the_row_before_it(step: int, tmp_path: Path):
+    lines = ["a,A1,2026-10-30T10:00:00,5.00,5.00", "a,A2,2026-10-31,100.00,105.00",
+             "a,A3,2026-10-31T09:00:00,10.00,115.00", "b,B1,2026-10-31T17:00:00,7.00,7.00",
+             "a,A4,2026-10-31,20.00,135.00"]  # fmt: skip
+    ledger = csv_of(tmp_path, "\n".join(["account,key,occurred_at,amount,balance", *lines[::step]]))
+    told = [(line.split(",")[1], line.split(",")[2][:10], line.split(",")[3]) for line in lines if line[0] == "a"]
+    statement = pd.DataFrame(told, columns=["key", "occurred_at", "amount"], dtype="string").assign(account="a")
+    result = reconcile(ledger, statement)
+    assert result.breaks.empty
+    assert result.proof[["ledger_minor", "statement_minor", "holds"]].to_numpy().tolist() == [[13_500, 13_500, True]]
+
+
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_row_that_only_states_a_balance_states_it_for_its_place(place: int, tmp_path: Path):
     columns = {"key": "Key", "moment": "Day", "amount": "Amount", "description": "Text"}
@@ -774,16 +787,16 @@ def test_a_signed_amount_of_zero_moves_nothing_but_its_fee_does(amount: str, tmp
 
 
 def test_numbers_of_too_few_digits_are_counted(tmp_path: Path):
-    payers = ["26097••••567", "097*****67", "xxxxxxxxx4", "Banda", "", "**********"]
+    payers = ["26097••••567", "097*****67", "xxxxxxxxx4", "XXXXXXX567", "Banda", "", "**********"]
     rows = [f"K{nth},02/10/2026,{payer},5.00" for nth, payer in enumerate(payers)]
     path = csv_of(tmp_path, "\n".join(["Id,Date,Payer,Amount", *rows]), "mtn.csv")
     columns = {"key": "Id", "moment": "Date", "phone": "Payer", "amount": "Amount"}
     statement = read_statement(path, layout=Layout("mtn", columns, ("%d/%m/%Y",), account="w"))
-    assert statement.remarks == ["2 customers' numbers show too few digits to compare: the last three are needed."]
+    needed = "too few digits to compare: the operator's prefix and the last three are needed."
+    assert statement.remarks == [f"3 customers' numbers show {needed}"]
     books = pd.DataFrame({"account": "w", "key": ["K0"], "occurred_at": "2026-10-02", "amount": "5.00"})
     result = reconcile(books.assign(phone="097*****67"), statement)
-    said = "1 customer's number shows too few digits to compare: the last three are needed."
-    assert f"pandas DataFrame: {said}" in result.notes
+    assert f"pandas DataFrame: 1 customer's number shows {needed}" in result.notes
 
 
 @pytest.mark.parametrize(("currency", "decimals"), [("ZMW", 2), ("KWD", 3)])

@@ -34,16 +34,7 @@ from workbench.analysis.reconcile.proof import Run
 from workbench.analysis.reconcile.suggestions import suggestions_of
 from workbench.analysis.report import captions
 from workbench.analysis.report.totals import Reconciled, in_own_currency, sums_by_account
-from workbench.analysis.rules import (
-    AMOUNT,
-    BY_KEY,
-    KEY,
-    USUAL_DAYS,
-    WITHOUT_KEYS,
-    MatchRules,
-    rules_of,
-    unknown_kinds,
-)
+from workbench.analysis.rules import AMOUNT, BY_KEY, KEY, USUAL_DAYS, WITHOUT_KEYS, MatchRules, rules_of, unknown_kinds
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS, PROOF, SIGNED
 from workbench.analysis.statements.statement import Statement
 from workbench.domain.moments import LUSAKA
@@ -263,7 +254,8 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
         bad = {side: sum(line["rows"] - line["good"] for line in counted) for side, counted in run.totals.items()}
         carried = not brought.is_first
         overlaps = carried or len(run.books) > len(run.accounts)
-        run.classified = classify(runs_on, run.rows, bad, run.allowed, carried=carried, overlaps=overlaps)
+        allowed = run.allowed._replace(ends={name: run.ends[name] for name in run.ends_before(LEDGER)})
+        run.classified = classify(runs_on, run.rows, bad, allowed, carried=carried, overlaps=overlaps)
         broken = breaks_of(run)
         lines = f"(select * from {run.classified.special} where told_again)"
         run.repeated = proof.totals(runs_on, lines, ("rows", "value", "signed", "moving")) if overlaps else []
@@ -312,7 +304,7 @@ def _read(run: Run, tolerance: Tolerance, *, skips_settled: bool) -> None:
     apart = f"case account {named} end" if len({*days.values()}) > 1 else f"{most}"
     windows = {name: [rule for rule in rules if rule.has_window] for name, rules in run.rules.items()}
     by_amount = {name: any(rule.nearest for rule in rules) for name, rules in windows.items() if rules}
-    run.allowed = Allowed(tolerance.amount_minor, tolerance.fee_minor, apart, most, by_amount)
+    run.allowed = Allowed(tolerance.amount_minor, tolerance.fee_minor, apart, most, by_amount, {})
     run.ledger = carrying.ledger_read(engine, run.everything, run.carried, run.key)
     if not run.carried.is_first:
         theirs = engine.keep(both(theirs, carrying.rows_open(engine, run.carried, STATEMENT)))
@@ -516,6 +508,7 @@ def _notes(run: Run, broken: Broken, lines: Sequence[Mapping[str, Any]]) -> Iter
     for file in files:
         yield from _far(file, closing.get(file.account))
     yield from (f"{file.name}: {remark}" for file in (books, *files) if file for remark in file.remarks)
+    yield from run.inputs.remarks
     if books and run.brought.is_first:
         with_balance = books.table["account"].filter(books.table["balance_minor"].is_valid()).unique().to_pylist()
         if silent := sorted(names.get(account, account) for account in {*closing}.difference(with_balance)):
@@ -534,6 +527,7 @@ def _notes(run: Run, broken: Broken, lines: Sequence[Mapping[str, Any]]) -> Iter
         many = captions.counted(len(rows), "row of the ledger is", "rows of the ledger are")
         close, first = run.brought.closed_of(account)["closing_date"], carrying.rows_named(rows)
         yield f"{names.get(account, account)}: {many} booked after the close of {close}, and read now: {first}."
+    yield from _without_days(run, names)
     yield from _left_for_the_next(broken.after_period, closing, names)
     if run.key.created:
         yield f"{run.key.created} did not exist; it is a new key for customers' numbers. Give it in every later run."
@@ -544,6 +538,20 @@ def _notes(run: Run, broken: Broken, lines: Sequence[Mapping[str, Any]]) -> Iter
     elif broken.unsure:
         text = f"{captions.counted(broken.unsure, 'open row')} may match by the customer's number"
         yield f"{text}, but the numbers cannot be compared. {carrying.GIVE_THE_KEY}"
+
+
+def _without_days(run: Run, names: Mapping[str, str]) -> Iterator[str]:
+    """Yields a note for each account whose closing date nobody states: no statement, and no `as_of`.
+
+    `names` is account → its name in the user's books.
+    """
+    for account in run.accounts if run.as_of == ANY_DAY else ():
+        if all(book.last_day is None for book in run.books_of(account)) and run.closing[account]:
+            yield (
+                f"No statement of {names.get(account, account)} states its days or has a usable row, so the books "
+                f"close on {day_of(run.closing[account])}. If the period ends later, state its last day: --as-of DATE "
+                "(as_of in Python), or the label of `last` under [preamble] in the layout."
+            )
 
 
 def _left_for_the_next(rows: pa.Table, closing: Mapping[str, int], names: Mapping[str, str]) -> Iterator[str]:

@@ -66,6 +66,7 @@ from workbench.analysis.statements.statement import (
     whole_of,
 )
 from workbench.domain.masking import mask
+from workbench.domain.moments import DAY_MS
 from workbench.domain.money import decimals_of
 from workbench.errors import StatementRefused
 from workbench.extras import how_to_install
@@ -129,6 +130,8 @@ class OwnLedger(Tabular):
     """The lines, or rows of a table, that move nothing because their amounts are zero; they were left out."""
     cut_numbers: int = 0
     """The number of rows whose customer's number shows too few digits to be compared."""
+    unit: str = "line"
+    """What messages call a row: `line` of a file, or `row` of a table."""
 
     @cached_property
     def rows(self) -> pd.DataFrame:
@@ -143,7 +146,7 @@ class OwnLedger(Tabular):
     @property
     def remarks(self) -> list[str]:
         """Sentences on rows that were left out, and on customers' numbers that cannot be compared."""
-        return remarks_on(self.zeros, self.cut_numbers)
+        return remarks_on(self.zeros, self.cut_numbers, self.unit)
 
     def _table(self) -> DisplayTable:
         rows, days = len(self.table), pc.min_max(self.table["business_date"]).as_py()
@@ -190,6 +193,7 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     name, digest, content = _content(source, query)
     file_sha256, query_sha256 = (digest, None) if query is None else (None, digest)
     key, is_file = key_from(phone_key), isinstance(content, Path)
+    unit = "line" if is_file else "row"
     chosen = None if layout is None else tried_layouts(layout)[0]
     file, dates = _recognised_file(content, chosen) if is_file else _recognised_table(name, content, chosen)
     formats = [date_format] if date_format else dates
@@ -210,7 +214,7 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
         rows = rows.filter(pa.array(~is_opening))
         local, places, codes = (values[~is_opening] for values in (local, places, codes))
     if read.problems:
-        raise _unreadable(file, "line" if is_file else "row", len(rows), read.problems)
+        raise _unreadable(file, unit, len(rows), read.problems)
     if preamble.opening_minor is not None:
         named = currency or preamble.currency
         openings = _declared_opening(file, groups, preamble.opening_minor, whole_currency, named)
@@ -220,7 +224,7 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     called = {name: " / ".join(word for word, other in words.items() if other == name) for name in words.values()}
     table = _ledger(rows, local, places, codes, [openings.get(code) for code in range(len(groups))])
     hashes = file.layout.sha256, query_sha256
-    return OwnLedger(name, file_sha256, file.layout.name, table, called, *hashes, read.zeros, read.cut_numbers)
+    return OwnLedger(name, file_sha256, file.layout.name, table, called, *hashes, read.zeros, read.cut_numbers, unit)
 
 
 def _content(source: object, query: str | Path | None) -> tuple[str, str | None, Path | pa.Table]:
@@ -565,7 +569,8 @@ def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings:
     if "kind" not in present:
         columns["kind"] = pc.if_else(pc.equal(rows["type"], "payout"), "payout_paid", None)
     # In the order of the moments, then of the rows: a row has the same number in each file that has it.
-    number = local * _IN_A_MILLISECOND + _nth(local, np.argsort(places))
+    booked_at = _moments_of_booking(local, mask_of(columns["occurred_at"].is_null()), places, codes)
+    number = booked_at * _IN_A_MILLISECOND + _nth(booked_at, np.argsort(places))
     if "number" in present:
         number = rows["number"].to_numpy()
     booked = np.lexsort((places, number))
@@ -578,6 +583,21 @@ def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings:
             columns["entry"] = pc.if_else(pa.array(nth == 1), columns["key"], numbered)
     columns |= {"number": pa.array(number), "balance_minor": _balances(rows, codes, booked, openings)}
     return compact(columns, LEDGER)
+
+
+def _moments_of_booking(local: Whole, are_days: Mask, places: Whole, codes: Whole) -> Whole:
+    """The moments `local`, in milliseconds; a row with a day alone gets the latest one before it on its day.
+
+    `are_days` marks the rows with a day alone; before other rows of its day, such a row stays at midnight. `places`
+    numbers the rows from the oldest, and `codes` has a code for each row, equal for rows of one account and currency.
+    """
+    if not are_days.any() or are_days.all():
+        return local
+    order = np.argsort(places)
+    latest = pd.Series(local[order]).groupby([codes[order], local[order] // DAY_MS]).cummax()
+    booked_at = local.copy()
+    booked_at[order] = np.where(are_days[order], latest, local[order])
+    return booked_at
 
 
 def _nth(codes: Whole, order: Whole) -> Whole:
