@@ -247,10 +247,10 @@ def classify(
     names = respelt(pa.concat_tables([*broken, unpaired.select(GROUP)]))
     if len(names):
         # A key that both sides have in one spelling is no other key.
-        groups = {name: ROW[name] for name in GROUP}
-        of_names = among(everything, engine.arrow(names.select(GROUP), groups), GROUP)
+        shape = {name: ROW[name] for name in GROUP}
+        of_names = among(everything, engine.arrow(names.select(GROUP), shape), GROUP)
         lone = f"(select account, g from {of_names} group by account, g having min(side) = max(side))"
-        names = respelt(engine.table(lone, groups))
+        names = respelt(engine.table(lone, shape))
     if len(names):
         renamed = engine.keep(engine.arrow(names, dict.fromkeys((*GROUP, "name"), "string")))
         named = f"(select x.*, y.name from {everything} x join {renamed} y on {equality(GROUP)})"
