@@ -223,6 +223,19 @@ def test_the_rows_of_a_day_are_ordered_by_the_balance_of_each_account(day: int, 
     assert rows["key"].tolist() == (["A1", "B1", "A2", "B2"] if day == 31 else ["B2", "A1", "B1", "A2"])
 
 
+@pytest.mark.parametrize("step", [1, -1], ids=["oldest first", "newest first"])
+def test_a_day_without_a_time_is_booked_after_the_row_before_it(step: int, tmp_path: Path):
+    lines = ["a,A1,2026-10-30T10:00:00,5.00,5.00", "a,A2,2026-10-31,100.00,105.00",
+             "a,A3,2026-10-31T09:00:00,10.00,115.00", "b,B1,2026-10-31T17:00:00,7.00,7.00",
+             "a,A4,2026-10-31,20.00,135.00"]  # fmt: skip
+    ledger = csv_of(tmp_path, "\n".join(["account,key,occurred_at,amount,balance", *lines[::step]]))
+    told = [(line.split(",")[1], line.split(",")[2][:10], line.split(",")[3]) for line in lines if line[0] == "a"]
+    statement = pd.DataFrame(told, columns=["key", "occurred_at", "amount"], dtype="string").assign(account="a")
+    result = reconcile(ledger, statement)
+    assert result.breaks.empty
+    assert result.proof[["ledger_minor", "statement_minor", "holds"]].to_numpy().tolist() == [[13_500, 13_500, True]]
+
+
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_row_that_only_states_a_balance_states_it_for_its_place(place: int, tmp_path: Path):
     columns = {"key": "Key", "moment": "Day", "amount": "Amount", "description": "Text"}

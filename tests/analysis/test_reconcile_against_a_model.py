@@ -28,6 +28,7 @@ class Asked(NamedTuple):
     """How far rows of one key may differ, and the rules by which others are matched.
 
     With rules, `rows` are the amounts of both sides, and `stay` the sums of payments and fees that stay apart.
+    `closing` is the last day of each account.
     """
 
     amount_minor: int = 0
@@ -36,11 +37,16 @@ class Asked(NamedTuple):
     match: tuple[Row, ...] = ()
     rows: frozenset[tuple] = frozenset()
     stay: frozenset[tuple] = frozenset()
+    closing: dict[str, date] | None = None
 
     def among(self, groups: Iterable[Sequence[list[Row]]]) -> "Asked":
         """With the sums of these groups' payments and fees of which a line has a row of its own on the other side."""
-        pairs = [pair for sides in groups if self.match[1:] for pair in lone_fees(*sides)]
+        pairs = [pair for sides in groups if self.match[1:] for pair in lone_fees(*sides, self)]
         return self._replace(stay=frozenset(moved_by(pair) for pair in pairs if self.has_row(pair)))
+
+    def is_later(self, row: Row) -> bool:
+        """Whether the ledger has the row after the closing date."""
+        return "type" not in row and self.closing is not None and row["business_date"] > self.closing[row["account"]]
 
     def has_row(self, pair: Sequence[Row]) -> bool:
         return any(moved_by([row], other=True) in self.rows for row in pair)
@@ -92,20 +98,19 @@ def classify(ledger: list[Row], statement: list[Row], *, closing: dict[str, date
     """The breaks and the matches, each a code or rule, the ledger's rows, the statement's rows, and the variance."""
     breaks, matches = [], []
     groups: dict[tuple, tuple[list, list]] = defaultdict(lambda: ([], []))
-    unusable, again = told_once(sorted(filter(invalid, statement), key=itemgetter("statement", "line")), contents)
-    matches += [("told_again", [], [row]) for row in again]
-    statement = [*(row for row in statement if not invalid(row)), *unusable]
-    for side, row in [*((0, row) for row in ledger), *((1, row) for row in statement)]:
+    unusable, repeated = told_once(sorted(filter(invalid, statement), key=itemgetter("statement", "line")), contents)
+    usable = [row for row in statement if not invalid(row)]
+    for side, row in [*((0, row) for row in ledger), *((1, row) for row in [*usable, *unusable])]:
         if invalid(row):
             breaks.append(("invalid_row", *((([row], []), ([], [row]))[side]), None))
         else:
             groups[row["account"], row["batch"] or row["key"]][side].append(row)
     every = [row for sides in groups.values() for rows in sides for row in rows]
-    by = by._replace(rows=frozenset(moved_by([row]) for row in every)).among(groups.values())
+    by = by._replace(closing=closing, rows=frozenset(moved_by([row]) for row in every)).among(groups.values())
     judged = {name: one_name(*sides, by) for name, sides in groups.items()}
     spelt: dict[tuple, list] = defaultdict(list)
-    for (account, name), (broken, _, waiting) in judged.items():
-        if (broken or any(waiting)) and not all(groups[account, name]):
+    for (account, name), (broken, _, waiting, has_sum) in judged.items():
+        if (broken or any(waiting)) and not has_sum and not all(groups[account, name]):
             spelt[account, bare(name)].append((account, name))
     several = [names for names in spelt.values() if len(names) > 1]
     merged = [[[row for name in names for row in groups[name][side]] for side in (0, 1)] for names in several]
@@ -113,22 +118,33 @@ def classify(ledger: list[Row], statement: list[Row], *, closing: dict[str, date
         judged = {name: found for name, found in judged.items() if name not in names}
         judged[names[0]] = one_name(*sides, by.among(merged))
     alone: tuple[list, list] = ([], [])
-    for broken, agreed, waiting in judged.values():
+    for broken, agreed, waiting, _ in judged.values():
         breaks += broken
         matches += agreed
         for side in (0, 1):
             alone[side].extend(waiting[side])
+    # Without a key or a balance, a line of a file is known only if the file repeats another row.
+    known = [row for row in repeated if row["key"] is not None or row["balance_minor"] is not None]
+    files = {
+        (row["account"], row["statement"])
+        for row in [*known, *(row for code, _, rows in matches if code == "told_again" for row in rows)]
+    }
+    for row in repeated:
+        if row in known or (row["account"], row["statement"]) in files:
+            matches.append(("told_again", [], [row]))
+        else:
+            breaks.append(("invalid_row", [], [row], None))
     one_sided(alone, ledger, breaks, matches, closing, by)
-    breaks = [each for each in breaks if not after_period(*each[:3], closing)]
+    breaks = [part for each in breaks if (part := of_period(*each, closing))]
     return [[(said, lines(ours), lines(theirs), *more) for said, ours, theirs, *more in found]
             for found in (breaks, matches)]  # fmt: skip
 
 
-def after_period(code: str, ours: list[Row], theirs: list[Row], closing: dict[str, date]) -> bool:
-    """Whether only the ledger has it, and it begins after the closing date: the next period has it."""
-    if theirs or code == "invalid_row":
-        return False
-    return ours[0]["business_date"] > closing[ours[0]["account"]]
+def of_period(code: str, ours: list[Row], theirs: list[Row], variance: None, closing: dict[str, date]) -> tuple | None:
+    """The break; of rows that only the ledger has, those up to the closing date: the next period has the others."""
+    if not theirs and code != "invalid_row":
+        ours = [row for row in ours if row["business_date"] <= closing[row["account"]]]
+    return (code, ours, theirs, variance) if ours or theirs else None
 
 
 def lines(rows: list[Row]) -> list[Row]:
@@ -140,7 +156,8 @@ def bare(name: str) -> str:
     return name.replace(" ", "").lower().lstrip("0")
 
 
-def one_name(ours: list, theirs: list, by: Asked) -> tuple[list, list, tuple]:
+def one_name(ours: list, theirs: list, by: Asked) -> tuple[list, list, tuple, bool]:
+    """The breaks, the matches and the rows on their own, and whether some rows match because of their sums."""
     breaks: list[tuple] = []
     matches: list[tuple] = []
     alone: tuple[list, list] = ([], [])
@@ -148,30 +165,24 @@ def one_name(ours: list, theirs: list, by: Asked) -> tuple[list, list, tuple]:
     theirs, again = told_once(sorted(theirs, key=place))
     batched = any(row["batch"] for row in ours + theirs)
     matches += [("told_again", [], [row]) for row in again]
-    if batched:
-        if ours or theirs:
-            one_group(ours, theirs, breaks, matches, alone)
-    else:
-        one_key(ours, theirs, breaks, matches, alone, by)
-    return breaks, matches, alone
+    has_sum = (one_group if batched else one_key)(ours, theirs, breaks, matches, alone, by)
+    return breaks, matches, alone, has_sum
 
 
-def one_key(ours: list, theirs: list, breaks: list, matches: list, alone: tuple, by: Asked) -> None:
+def one_key(ours: list, theirs: list, breaks: list, matches: list, alone: tuple, by: Asked) -> bool:
     """The same movement on both sides, then the same sum, then the nearest; then duplicates, and rows on their own."""
     if len(ours) == len(theirs) == 1 and ours[0]["key"] == theirs[0]["key"]:
         one_pair(ours, theirs, breaks, matches, alone, by)
-        return
+        return False
     whole = ("direction", "amount_minor", "fee_minor", "currency")
     moved, still = ([[row for row in rows if moves(row) is each] for rows in (ours, theirs)] for each in (True, False))
     pairs = [*met(moved, "key", *whole), *met(moved, *whole)]
-    left = moved[0] + moved[1]
-    sums = [sum(map(signed, rows)) for rows in moved]
-    is_one_and_one = [len(rows) for rows in moved] == [1, 1]
-    agree = len(left) > 1 and sums[0] == sums[1] and len({row["currency"] for row in left}) == 1 and not is_one_and_one
+    agreed = rows_that_agree(*moved, by)
+    agree = any(agreed)
     if agree:
-        matches.append((rule_of(*moved), *moved))
-        moved = [[], []]
-    elif left and (joined := with_fees(ours, theirs, by)):
+        matches.append((rule_of(*agreed), *agreed))
+        moved, ours, theirs = without(moved, agreed), *without([ours, theirs], agreed)
+    if any(moved) and (joined := with_fees(ours, theirs, by)):
         moved, still = ([[row for row in rows if moves(row) is each] for rows in joined] for each in (True, False))
         pairs = [*met(moved, "key", *whole), *met(moved, *whole)]
     rest = [moved[side] + still[side] for side in (0, 1)]
@@ -198,6 +209,24 @@ def one_key(ours: list, theirs: list, breaks: list, matches: list, alone: tuple,
                 one_pair(*one, breaks, matches, alone, by)
             stands.append(way(row))
     matches += [("nothing_moved", [row], []) for row in still[0] + still[1]]
+    return agree
+
+
+def without(sides: Sequence[list[Row]], others: Sequence[list[Row]]) -> list[list[Row]]:
+    gone = {id(row) for rows in others for row in rows}
+    return [[row for row in rows if id(row) not in gone] for rows in sides]
+
+
+def rows_that_agree(ours: list[Row], theirs: list[Row], by: Asked, *, batched: bool = False) -> list[list[Row]]:
+    """The rows of one sum on both sides: without the ledger's later rows, else with them if the statement has a row."""
+    of_period = [row for row in ours if not by.is_later(row)]
+    for mine in (of_period, ours) if theirs or len(of_period) == len(ours) else (of_period,):
+        left = mine + theirs
+        is_several = len(left) > 1 and [len(mine), len(theirs)] != [1, 1]
+        sums = [sum(map(signed, rows)) for rows in (mine, theirs)]
+        if left and (batched or is_several) and sums[0] == sums[1] and len({row["currency"] for row in left}) == 1:
+            return [mine, theirs]
+    return [[], []]
 
 
 def with_fees(ours: list, theirs: list, by: Asked) -> list[list] | None:
@@ -216,13 +245,12 @@ def with_fees(ours: list, theirs: list, by: Asked) -> list[list] | None:
     return joined if any("lines" in row for rows in joined for row in rows) else None
 
 
-def lone_fees(ours: list[Row], theirs: list[Row]) -> list[tuple[Row, Row]]:
+def lone_fees(ours: list[Row], theirs: list[Row], by: Asked) -> list[tuple[Row, Row]]:
     """Payments and fees of a group of which only one side has rows that move, and that are not zero together."""
     theirs, _ = told_once(sorted(theirs, key=place))
     moved = [[row for row in sorted(rows, key=place) if moves(row)] for rows in (ours, theirs)]
-    every = moved[0] + moved[1]
-    is_zero = not sum(map(signed, every)) and len({row["currency"] for row in every}) == 1
-    if all(moved) or is_zero or any(row["batch"] for row in [*ours, *theirs]):
+    moved = without(moved, rows_that_agree(*moved, by))
+    if all(moved) or any(row["batch"] for row in [*ours, *theirs]):
         return []
     return fees_of(*moved) + fees_of(*moved[::-1])
 
@@ -299,15 +327,16 @@ def told_once(rows: list[Row], line_of: Callable[[Row], tuple] = line_of) -> tup
     return once, again
 
 
-def one_group(ours: list, theirs: list, breaks: list, matches: list, alone: tuple) -> None:
-    both = ours + theirs
-    agree = sum(map(signed, ours)) == sum(map(signed, theirs)) and len({row["currency"] for row in both}) == 1
-    if not agree and ours and theirs:
+def one_group(ours: list, theirs: list, breaks: list, matches: list, alone: tuple, by: Asked) -> bool:
+    agreed = rows_that_agree(ours, theirs, by, batched=True)
+    if any(agreed):
+        matches.append((rule_of(*agreed), *agreed))
+    ours, theirs = without([ours, theirs], agreed)
+    if ours and theirs:
         breaks.append(("batch_mismatch", ours, theirs, None))
-    elif not agree:
+    elif ours or theirs:
         alone[0 if ours else 1].append((ours or theirs, True))
-    else:
-        matches.append((rule_of(ours, theirs), ours, theirs))
+    return any(agreed)
 
 
 def rule_of(ours: list, theirs: list) -> str:

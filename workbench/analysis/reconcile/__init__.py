@@ -265,7 +265,8 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
         bad = {side: sum(line["rows"] - line["good"] for line in counted) for side, counted in run.totals.items()}
         carried = not brought.is_first
         overlaps = carried or len(run.books) > len(run.accounts)
-        run.classified = classify(runs_on, run.rows, bad, run.allowed, carried=carried, overlaps=overlaps)
+        allowed = run.allowed._replace(ends={name: run.ends[name] for name in run.ends_before(LEDGER)})
+        run.classified = classify(runs_on, run.rows, bad, allowed, carried=carried, overlaps=overlaps)
         broken = breaks_of(run)
         lines = f"(select * from {run.classified.special} where told_again)"
         run.repeated = proof.totals(runs_on, lines, ("rows", "value", "signed", "moving")) if overlaps else []
@@ -314,7 +315,7 @@ def _read(run: Run, tolerance: Tolerance, *, skips_settled: bool) -> None:
     apart = f"case account {named} end" if len({*days.values()}) > 1 else f"{most}"
     windows = {name: [rule for rule in rules if rule.has_window] for name, rules in run.rules.items()}
     by_amount = {name: any(rule.nearest for rule in rules) for name, rules in windows.items() if rules}
-    run.allowed = Allowed(tolerance.amount_minor, tolerance.fee_minor, apart, most, by_amount)
+    run.allowed = Allowed(tolerance.amount_minor, tolerance.fee_minor, apart, most, by_amount, {})
     run.ledger = carrying.ledger_read(engine, run.everything, run.carried, run.key)
     if not run.carried.is_first:
         theirs = engine.keep(both(theirs, carrying.rows_open(engine, run.carried, STATEMENT)))
@@ -540,6 +541,7 @@ def _notes(run: Run, broken: Broken, lines: Sequence[Mapping[str, Any]]) -> Iter
         close, first = run.brought.closed_of(account)["closing_date"], carrying.rows_named(rows)
         yield f"{names.get(account, account)}: {many} booked after the close of {close}, and read now: {first}."
     yield from _changed(run.changed, names)
+    yield from _without_days(run, names)
     yield from _left_for_the_next(broken.after_period, closing, names)
     if run.key.created:
         yield f"{run.key.created} did not exist; it is a new key for customers' numbers. Give it in every later run."
@@ -559,6 +561,20 @@ def _changed(pairs: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> It
         account, key = names.get(pair["account"], pair["account"]), captions.key_text(pair["s_key"])
         text = f"{account}: {key} is closed in the books at {then} net, and {pair['s_source']} now has it at {now} net"
         yield f"{text}: ask the operator, and book no more than the difference."
+
+
+def _without_days(run: Run, names: Mapping[str, str]) -> Iterator[str]:
+    """Yields a note for each account whose closing date nobody states: no statement, and no `as_of`.
+
+    `names` is account → its name in the user's books.
+    """
+    for account in run.accounts if run.as_of == ANY_DAY else ():
+        if all(book.last_day is None for book in run.books_of(account)) and run.closing[account]:
+            yield (
+                f"No statement of {names.get(account, account)} states its days or has a usable row, so the books "
+                f"close on {day_of(run.closing[account])}. If the period ends later, state its last day: --as-of DATE "
+                "(as_of in Python), or the label of `last` under [preamble] in the layout."
+            )
 
 
 def _left_for_the_next(rows: pa.Table, closing: Mapping[str, int], names: Mapping[str, str]) -> Iterator[str]:

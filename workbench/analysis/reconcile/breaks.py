@@ -116,6 +116,7 @@ def breaks_of(run: Run) -> Broken:
     is_tolerated = pc.equal(pairs["code"], TOLERATED)
     let_pass = pairs.filter(is_tolerated)
     pairs = pairs.filter(pc.invert(is_tolerated)) if len(let_pass) else pairs
+    pairs, members = _split_at_the_close(run, pairs, members)
     is_later = _after_period(run, pairs)
     pairs, later = pairs.filter(pc.invert(is_later)), pairs.filter(is_later)
     many, pairs = len(pairs), pa.concat_tables([pairs, later])
@@ -139,12 +140,41 @@ def _after_period(run: Run, pairs: pa.Table) -> pa.Array:
     """For each pair, True if it is a ledger row without a partner that is dated after its account's closing date.
 
     Such a row is a movement of the next period. A row that cannot be used stays a break, and so does a row that an
-    earlier run closed over. Of a group, the first row counts.
+    earlier run closed over. Of a batch, the first row counts: see _split_at_the_close.
     """
-    ends = {account: max(day, run.carried.ends.get(account, day)) for account, day in run.closing.items()}
-    is_later = pc.greater(pairs["l_day"], mapped(pairs["account"], ends.__getitem__, pa.int64()))
+    is_later = pc.greater(pairs["l_day"], mapped(pairs["account"], run.ends.__getitem__, pa.int64()))
     is_usable = pc.not_equal(pairs["code"], codes.INVALID)
     return pc.fill_null(pc.and_(pc.and_(pc.is_null(pairs["s_no"]), is_usable), is_later), fill_value=False)
+
+
+def _split_at_the_close(run: Run, pairs: pa.Table, members: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Splits each batch that only the ledger has into the rows up to the closing date and the later rows.
+
+    Returns the pairs, and `members`, the rows of the batches. The later rows become a group with another `g`.
+    """
+    is_later = pc.greater(members["day"], mapped(members["account"], run.ends.__getitem__, pa.int64()))
+    is_batch = pc.and_(pairs["grouped"], pc.and_(pc.is_null(pairs["s_no"]), pc.not_equal(pairs["code"], codes.INVALID)))
+    batches, later = pairs.filter(is_batch), texts_of(members.filter(is_later), GROUP)
+    split = batches.filter(pc.is_in(texts_of(batches, GROUP), later))
+    if not len(split):
+        return pairs, members
+    names = texts_of(split, GROUP)
+    is_split = pc.and_(is_batch, pc.is_in(texts_of(pairs, GROUP), names))
+    is_part = pc.is_in(texts_of(members, GROUP), names)
+    all_pairs, all_members = [pairs.filter(pc.invert(is_split))], [members.filter(pc.invert(is_part))]
+    for is_mine, suffix in ((pc.invert(is_later), ""), (is_later, UNIT)):
+        rows = members.filter(pc.and_(is_part, is_mine))
+        rows = with_column(rows, "g", pc.binary_join_element_wise(rows["g"], suffix, ""))
+        many = rows.group_by(GROUP).aggregate([([], "count_all")]).rename_columns([*GROUP, "n"])
+        rows = rows.drop_columns(["n", "first"]).join(many, GROUP)
+        rows = rows.append_column("first", firsts(rows)).select(members.column_names)
+        parts = _groups(rows, run.currencies)
+        wholes = split.take(pc.index_in(pc.utf8_rtrim(texts_of(parts, GROUP), UNIT), names))
+        for name in ("code", "fits"):
+            parts = with_column(parts, name, wholes[name])
+        all_pairs.append(parts)
+        all_members.append(rows)
+    return pa.concat_tables(all_pairs), pa.concat_tables(all_members)
 
 
 def _with_lines(settled: pa.Table, members: pa.Table) -> pa.Table:

@@ -515,14 +515,14 @@ def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFra
 
     A hash is unusable if it is of an unmasked number and was made with a random key that is not kept. A ledger row
     after the closing date is not carried, since the next run reads it again. A duplicate is always carried, since the
-    row that it duplicates may not be read again.
+    row that it duplicates may not be read again; after the closing date, it is a row of the next period, and its
+    `since_date` is null.
     """
     ends = mapped(rows["account"], closing.__getitem__, pa.int64())
-    rows = with_column(rows, "since", pc.coalesce(rows["since"], ends))
-    is_later = pc.greater(rows["day"].fill_null(0), ends)
-    is_read_again = pc.and_(is_later, pc.equal(rows["side"], LEDGER))
+    is_of_next = pc.and_(pc.greater(rows["day"].fill_null(0), ends), pc.equal(rows["side"], LEDGER))
+    rows = with_column(rows, "since", pc.if_else(is_of_next, None, pc.coalesce(rows["since"], ends)))
     is_duplicate = pc.equal(rows["code"], DUPLICATE[LEDGER])
-    kept = rows.filter(pc.invert(pc.and_not(is_read_again, is_duplicate)))
+    kept = rows.filter(pc.invert(pc.and_not(is_of_next, is_duplicate)))
     columns = {name: kept[_OURS.get(name, name)] for name in CARRIED}
     for side, names in OWN.items():
         only = {*names.values()} - {"problem"}
@@ -545,7 +545,8 @@ _SAME_ROW: Mapping[str, str] = {
 def matched_since(carried: pd.DataFrame, rows: pa.Table) -> pa.Table:
     """The rows of `carried` (columns CARRIED) that are not among `rows`, the rows of this run's breaks.
 
-    The added column `moved` is the row's effect on the balance, in minor units.
+    Carried rows of this period, whose `since_date` is null, are left out. The added column `moved` is the row's effect
+    on the balance, in minor units.
     """
     kept = untyped(carried, CARRIED)
     amount, fee = (kept[f"{name}_minor"].fill_null(0) for name in ("amount", "fee"))
@@ -558,4 +559,4 @@ def matched_since(carried: pd.DataFrame, rows: pa.Table) -> pa.Table:
     for text in texts_of(kept, _SAME_ROW.values()).to_pylist():
         gone.append(not opened[text])
         opened[text] -= opened[text] > 0
-    return kept.filter(pa.array(gone, pa.bool_()))
+    return kept.filter(pc.and_(pa.array(gone, pa.bool_()), pc.is_valid(kept["since_date"])))

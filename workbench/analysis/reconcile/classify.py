@@ -63,6 +63,8 @@ class Allowed(NamedTuple):
 
     `days` is SQL for the most days between the dates of a pair, by account; `most_days` is the largest such number.
     `by_amount` is account → True if a rule takes the row of the nearest day; only accounts with rules by amount.
+    `ends` is account → its closing date, in days since 1970, for accounts whose later ledger rows belong to the next
+    period, unless the statement has a row for them.
     """
 
     amount_minor: int
@@ -70,6 +72,7 @@ class Allowed(NamedTuple):
     days: str
     most_days: int
     by_amount: Mapping[str, bool]
+    ends: Mapping[str, int]
 
 
 def check_whole(name: str, value: object, function: str) -> None:
@@ -156,6 +159,8 @@ _FeesOf = dict[tuple[str, str], dict[int, int]]
 _PAIR: Columns = {**COMPARED, **{f"{prefix}parts": "string" for prefix in PREFIX.values()}}
 
 
+_FILE: Final = ["account", "source"]
+"""Columns that identify a statement."""
 LINE = ["account", "source", "no", "g", "signed"]
 """Columns that identify a statement line, even in a table without line numbers."""
 BOTH_SIDES: Final = "l_amount is not null and s_amount is not null"
@@ -218,6 +223,7 @@ def classify(
     `rows` is side → its rows, `bad` side → the number of unusable ones. `carried` is true if `rows` include rows of an
     earlier run. If `overlaps` is false, no line can be in two files, and repeated lines are not looked for.
     """
+    special_rows = partial(special_of, engine, overlaps=overlaps, ends=allowed.ends)
     good = {side: conform(frame, ROW, "not bad") if bad[side] else frame for side, frame in rows.items()}
     marked = engine.keep(_marked(good.values(), carried=carried))
     everything = both(*good.values())
@@ -230,33 +236,37 @@ def classify(
     single = conform(inside, _PAIRED, "rows = 0", pair="''")
     special = engine.arrow(arrow_schema(SPECIAL).empty_table(), SPECIAL)
     pairs, unpaired = arrow_schema(_PAIR).empty_table(), arrow_schema(_OPEN_ROW).empty_table()
+    groups = {name: ROW[name] for name in GROUP}
+    summed = arrow_schema(groups).empty_table()
     # Most ledgers have no special group: the rules for them are the longest.
     if len(engine.table(f"(select rows from {marked} limit 1)", {"rows": "int64"})):
-        special = special_of(engine, f"(select * from {inside} where rows > 0)", overlaps=overlaps)
+        special = special_rows(f"(select * from {inside} where rows > 0)")
+        summed = engine.table(f"(select distinct account, g from {special} where agrees)", groups)
         special, pairs, unpaired = _members(engine, special, everything, allowed)
         single = both(single, conform(special, _PAIRED, "pair <> ''"))
     near = _within(single, allowed)
     opened = engine.table(f"(select * from {near} where code is not null)", COMPARED)
     compared = both(conform(joined, COMPARED, "code is null"), near)
     broken = [part.filter(pc.not_equal(part["code"], TOLERATED)).select(GROUP) for part in (opened, pairs)]
+    # A group of which some rows agree by their sums keeps them: its other rows may be of the next period.
+    broken = [part.join(summed, GROUP, join_type="left anti") for part in (*broken, unpaired.select(GROUP))]
     if carried:
         # The groups that hold only open rows of an earlier run disagreed then, and still do.
         waits = f"count(*) = count(case when was is not null and was <> '{codes.MATCHED}' then 1 end)"
-        groups = f"(select account, g from {everything} group by account, g having {waits})"
-        broken.append(engine.table(groups, {name: ROW[name] for name in GROUP}))
-    names = respelt(pa.concat_tables([*broken, unpaired.select(GROUP)]))
+        waiting = f"(select account, g from {everything} group by account, g having {waits})"
+        broken.append(engine.table(waiting, groups))
+    names = respelt(pa.concat_tables(broken))
     if len(names):
         # A key that both sides have in one spelling is no other key.
-        shape = {name: ROW[name] for name in GROUP}
-        of_names = among(everything, engine.arrow(names.select(GROUP), shape), GROUP)
+        of_names = among(everything, engine.arrow(names.select(GROUP), groups), GROUP)
         lone = f"(select account, g from {of_names} group by account, g having min(side) = max(side))"
-        names = respelt(engine.table(lone, shape))
+        names = respelt(engine.table(lone, groups))
     if len(names):
         renamed = engine.keep(engine.arrow(names, dict.fromkeys((*GROUP, "name"), "string")))
         named = f"(select x.*, y.name from {everything} x join {renamed} y on {equality(GROUP)})"
         named = conform(named, ROW, g="name")
         named = f"(select *, count(batch) over (partition by account, g) as batches from {named})"
-        again = special_of(engine, named, overlaps=overlaps, respelt=True)
+        again = special_rows(named, respelt=True)
         again, *others = _members(engine, again, everything, allowed)
         more_pairs = _within(conform(again, _PAIRED, "pair <> ''"), allowed)
         more = engine.table(f"(select * from {more_pairs} where code is not null)", COMPARED), *others
@@ -273,7 +283,8 @@ def classify(
     agreed = f"(select * from {compared} where code is null or code = '{TOLERATED}')"
     invalid = {side: conform(frame, ROW, "bad") for side, frame in rows.items() if bad[side]}
     if overlaps and STATEMENT in invalid:
-        invalid[STATEMENT], repeated = _split_repeated(engine, invalid[STATEMENT])
+        told_again = conform(special, _FILE, f"told_again and side = '{STATEMENT}'")
+        invalid[STATEMENT], repeated = _split_repeated(engine, invalid[STATEMENT], told_again)
         special = both(special, repeated)
     return Classified(agreed, special, opened, unpaired, list(invalid.values()))
 
@@ -304,8 +315,8 @@ def _members(
     """Pairs the open rows among `special` (columns SPECIAL); `everything` has all rows of both sides.
 
     Returns `special`, the pairs with their code (columns _PAIR), and the rows in no pair (columns _OPEN_ROW), which are
-    duplicates and all open rows of groups with a batch. In a group with a fee on a line of its own, all rows are paired
-    anew; of these rows, the returned `special` has only the repeated ones, and those that agree.
+    duplicates and all open rows of groups with a batch. In a group with a fee on a line of its own, the rows that do
+    not agree are paired anew; of these, the returned `special` has only the repeated rows, and those that agree then.
     """
     rows = engine.table(f"(select * from {special} where not (told_again or agrees or pair <> ''))", SPECIAL)
     rows = rows.append_column("parts", pa.nulls(len(rows), pa.string()))
@@ -315,7 +326,8 @@ def _members(
     moving = single.filter(pc.equal(single["status"], COMPLETED)).group_by(GROUP).aggregate([])
     whole = arrow_schema(_OPEN_ROW).empty_table()
     if len(moving):
-        counted = among(f"(select * from {special} where not told_again)", engine.arrow(moving, groups), GROUP)
+        counted = f"(select * from {special} where not (told_again or agrees))"
+        counted = among(counted, engine.arrow(moving, groups), GROUP)
         whole = with_fees(engine, engine.table(counted, SPECIAL), everything, allowed.by_amount)
     split = whole.group_by(GROUP).aggregate([])
     if len(split):
@@ -323,9 +335,10 @@ def _members(
     pairs, unpaired = nearest(single)
     pairs = with_codes(engine, pairs, _PAIR, allowed)
     if len(split):
-        regrouped, repeated = engine.keep(engine.arrow(split, groups)), f"(select * from {special} where told_again)"
+        regrouped = engine.keep(engine.arrow(split, groups))
+        settled = f"(select * from {special} where told_again or agrees)"
         agreed = engine.arrow(_lines_agreed(pairs), SPECIAL)
-        special = engine.keep(both(apart(special, regrouped, GROUP), among(repeated, regrouped, GROUP), agreed))
+        special = engine.keep(both(apart(special, regrouped, GROUP), among(settled, regrouped, GROUP), agreed))
     return special, pairs, pa.concat_tables([rows.filter(batched), unpaired])
 
 
@@ -520,12 +533,16 @@ def with_codes(engine: SqlEngine, pairs: pa.Table, shape: Columns, allowed: Allo
     return engine.table(conform(engine.arrow(pairs, stored), shape, code=code_of(allowed)), shape)
 
 
-def special_of(engine: SqlEngine, rows: Frame, *, overlaps: bool, respelt: bool = False) -> Frame:
+def special_of(
+    engine: SqlEngine, rows: Frame, *, overlaps: bool, ends: Mapping[str, int], respelt: bool = False
+) -> Frame:
     """SQL for the rows of special groups (see _marked) with the columns SPECIAL.
 
     `rows` has the columns of ROW, and `batches`: how many rows of the group have a batch. With `overlaps`, lines that
     another file repeats or an earlier run settled are marked as `told_again`. With `respelt`, a group may have several
-    spellings of a key, and rows with the same spelling are paired first.
+    spellings of a key, and rows with the same spelling are paired first. Unpaired ledger rows dated after their
+    account's closing date in `ends` agree only together with a statement row, and only if the other rows of the group
+    do not agree without them.
     """
     shape = {name: SPECIAL[name] for name in (*ROW, "batches", "ends", "fresh", "pair", "told_again")}
     frame = conform(
@@ -540,25 +557,48 @@ def special_of(engine: SqlEngine, rows: Frame, *, overlaps: bool, respelt: bool 
     frame = conform(frame, shape, **{name: f"case when {term} then 1 else 0 end" for name, term in counted.items()})
     for by in (("key", *_ALIKE), _ALIKE) if respelt else (_ALIKE,):
         frame = _paired(frame, shape, by)
-    sums = {
-        "n": "sum(l_left + s_left)", "l_n": "sum(l_left)", "l_sum": "sum(l_left * signed)",
-        "s_sum": "sum(s_left * signed)", "moved": "sum(adds)", "stands": "sum(adds - l_left - s_left)",
+    counts = {
+        "moved": f"cast(sum(adds) over ({_OF_GROUP}) as bigint)",
+        "stands": f"cast(sum(adds - l_left - s_left) over ({_OF_GROUP}, side, direction, key) as bigint)",
+        "later": f"case when l_left > 0 and ({dated(engine, ends, '>')}) then 1 else 0 end",
+        "part": "0",
+    }
+    shape |= dict.fromkeys(counts, "int64")
+    frame = conform(frame, shape, **counts)
+    if ends:
+        of_period = _summed(frame, shape, "later")
+        is_settled = f"max(case when agrees and later = 0 then 1 else 0 end) over ({_OF_GROUP})"
+        frame = conform(of_period, shape, part=f"later * {is_settled}")
+    return engine.keep(conform(_summed(frame, shape, "part"), SPECIAL))
+
+
+def _summed(rows: Frame, shape: Columns, part: str) -> Frame:
+    """SQL for the rows with the numbers and sums of the unpaired rows of their part of the group, and with `agrees`.
+
+    Rows of a group that are equal in the column `part` are one part. Its unpaired rows agree if both sides have the
+    same sum in one currency; without a statement row, they must not include a ledger row of the next period (`later`).
+    """
+    over = f"over ({_OF_GROUP}, {part})"
+    terms = {
+        "n": "l_left + s_left", "l_n": "l_left", "l_sum": "l_left * signed", "s_sum": "s_left * signed",
+        "l_later": "later",
     }  # fmt: skip
-    over = {"stands": f"{_OF_GROUP}, side, direction, key"}
-    windows = {name: f"cast({term} over ({over.get(name, _OF_GROUP)}) as bigint)" for name, term in sums.items()}
+    windows = {name: f"cast(sum({term}) {over} as bigint)" for name, term in terms.items()}
     currency = "case when l_left + s_left > 0 then currency end"
-    windows |= {name: f"{name}({currency}) over ({_OF_GROUP})" for name in ("min", "max")}
-    summed = conform(frame, {**shape, **dict.fromkeys(windows, "int64")}, **windows)
-    several = "(n > 1 and not (l_n = 1 and n - l_n = 1) or batches > 0)"
+    windows |= {name: f"{name}({currency}) {over}" for name in ("min", "max")}
+    whole = {**shape, **dict.fromkeys(windows, "int64")}
+    several = "(n > 1 and not (l_n = 1 and n - l_n = 1) or batches > 0) and (l_later = 0 or n > l_n)"
     agrees = f'l_left + s_left > 0 and {several} and l_sum = s_sum and "min" = "max"'
-    return engine.keep(conform(summed, SPECIAL, agrees=agrees))
+    return conform(conform(rows, whole, **windows), {**whole, "agrees": "bool"}, agrees=agrees)
 
 
-def _split_repeated(engine: SqlEngine, invalid: Frame) -> tuple[Frame, Frame]:
+def _split_repeated(engine: SqlEngine, invalid: Frame, told_again: Frame) -> tuple[Frame, Frame]:
     """Splits unusable statement rows into those that count (columns ROW) and repeated lines (columns SPECIAL).
 
     _told_again finds the repeated lines, which do not count; here their other contents (_CONTENTS) must agree too. A
-    row with neither key nor date always counts.
+    row with neither key nor date always counts. A row with neither key nor balance counts too, unless an earlier run
+    left it open, or its file overlaps another: the file repeats a row with a key or balance, or has one of the usable
+    repeated rows, whose files are `told_again` (columns _FILE).
     """
     numbers = dict.fromkeys((name for name, kind in SPECIAL.items() if kind == "int64" and name not in ROW), "0")
     numbers |= {"fresh": f"case when {_IS_NEW} then 1 else 0 end"}
@@ -566,8 +606,14 @@ def _split_repeated(engine: SqlEngine, invalid: Frame) -> tuple[Frame, Frame]:
         invalid, SPECIAL, pair="''", told_again="false", agrees="false", ends="right(phone, 3)", **numbers
     )
     marked = engine.keep(_told_again(unmarked, SPECIAL, f", {column_list(_CONTENTS)}"))
-    repeated = "told_again and coalesce(key, cast(day as string)) is not null"
-    return conform(marked, ROW, f"not ({repeated})"), conform(marked, SPECIAL, repeated)
+    is_known = "told_again and coalesce(key, cast(balance_minor as string)) is not null"
+    files = f"(select distinct *, true as repeats from {both(told_again, conform(marked, _FILE, is_known))})"
+    joined = f"(select x.*, y.repeats from {marked} x left join {files} y on {equality(_FILE)})"
+    was_open = f'min(fresh) over ({_OF_GROUP}, key, currency, "day", signed, {column_list(_CONTENTS)}) = 0'
+    joined = engine.keep(f"(select *, {was_open} as was_open from {joined})")
+    is_sure = f"coalesce(repeats, was_open or {_SETTLED} or coalesce(key, cast(balance_minor as string)) is not null)"
+    repeated = f"told_again and {is_sure} and coalesce(key, cast(day as string)) is not null"
+    return conform(joined, ROW, f"not ({repeated})"), conform(joined, SPECIAL, repeated)
 
 
 def _told_again(rows: Frame, shape: Columns, contents: str = "") -> Frame:

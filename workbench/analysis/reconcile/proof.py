@@ -133,6 +133,11 @@ class Run:
         days = [line["day"] for line in of_account(self.totals[LEDGER], account)]
         return first is not None and any(day is not None and day < first for day in days)
 
+    @property
+    def ends(self) -> dict[str, int]:
+        """Account → the day on which its books close, or that of the earlier close if it is later."""
+        return {account: max(day, self.carried.ends.get(account, day)) for account, day in self.closing.items()}
+
     def ends_before(self, side: str) -> dict[str, int]:
         """Account → its closing day, counted from 1970; only accounts that have later rows on this `side`."""
         lines = self.totals[side]
@@ -143,14 +148,15 @@ _BALANCE: Columns = {name: ROW[name] for name in ("account", "source", "no", "or
 
 
 def last_day(run: Run, account: str) -> int:
-    """The last day of an account, counted from 1970: that of its statements, else of the earlier close.
+    """The last day of an account, counted from 1970: that of its statements, else `as_of`, else of the earlier close.
 
-    If there is neither, the ledger's last day up to `as_of`; if there is no such row, `as_of`, or 0 if the caller gave
-    none.
+    `as_of` never counts for less than the earlier close. In a first run, the ledger's last day up to `as_of` comes
+    before `as_of`; without any of these days, the last day is 0.
     """
     last = [book.last_day for book in run.books_of(account) if book.last_day is not None]
     if not last and account in run.carried.ends:
-        return run.carried.ends[account]
+        before = run.carried.ends[account]
+        return before if run.as_of == ANY_DAY else max(before, run.as_of)
     days = [line["day"] for line in of_account(run.totals[LEDGER], account) if line["day"] is not None]
     otherwise = run.as_of if run.as_of < ANY_DAY else 0
     return max(last or [day for day in days if day <= run.as_of], default=otherwise)

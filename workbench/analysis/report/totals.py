@@ -361,7 +361,7 @@ def balances(result: Reconciled) -> Iterator[Balances]:
         at = f" at {days[account]}" if account in days else ""
         apart = f"{money_text(unexplained, currency, signed=True)} is not explained" if unexplained else ""
         why = "; ".join(filter(None, [apart, note]))
-        proven = f"both adjusted balances agree{f', and it holds: {note}' if note not in {None, EXACT} else ''}"
+        proven = f"both adjusted balances agree{f'; {note}' if note not in {None, EXACT} else ''}"
         verdict = proven if holds else f"it does not prove: {why}"
         caption = f"Reconciliation of {account}{at}, in {currency}: {verdict}"
         yield Balances(account, currency, caption, sides, unexplained)

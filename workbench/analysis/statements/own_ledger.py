@@ -66,6 +66,7 @@ from workbench.analysis.statements.statement import (
     whole_of,
 )
 from workbench.domain.masking import mask
+from workbench.domain.moments import DAY_MS
 from workbench.domain.money import decimals_of
 from workbench.errors import StatementRefused
 from workbench.extras import how_to_install
@@ -572,7 +573,8 @@ def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings:
     if "kind" not in present:
         columns["kind"] = pc.if_else(pc.equal(rows["type"], "payout"), "payout_paid", None)
     # In the order of the moments, then of the rows: a row has the same number in each file that has it.
-    number = local * _IN_A_MILLISECOND + _nth(local, np.argsort(places))
+    booked_at = _moments_of_booking(local, mask_of(columns["occurred_at"].is_null()), places, codes)
+    number = booked_at * _IN_A_MILLISECOND + _nth(booked_at, np.argsort(places))
     if "number" in present:
         number = rows["number"].to_numpy()
     booked = np.lexsort((places, number))
@@ -585,6 +587,21 @@ def _ledger(rows: pa.Table, local: Whole, places: Whole, codes: Whole, openings:
             columns["entry"] = pc.if_else(pa.array(nth == 1), columns["key"], numbered)
     columns |= {"number": pa.array(number), "balance_minor": _balances(rows, codes, booked, openings)}
     return compact(columns, LEDGER)
+
+
+def _moments_of_booking(local: Whole, are_days: Mask, places: Whole, codes: Whole) -> Whole:
+    """The moments `local`, in milliseconds; a row with a day alone gets the latest one before it on its day.
+
+    `are_days` marks the rows with a day alone; before other rows of its day, such a row stays at midnight. `places`
+    numbers the rows from the oldest, and `codes` has a code for each row, equal for rows of one account and currency.
+    """
+    if not are_days.any() or are_days.all():
+        return local
+    order = np.argsort(places)
+    latest = pd.Series(local[order]).groupby([codes[order], local[order] // DAY_MS]).cummax()
+    booked_at = local.copy()
+    booked_at[order] = np.where(are_days[order], latest, local[order])
+    return booked_at
 
 
 def _nth(codes: Whole, order: Whole) -> Whole:
