@@ -428,6 +428,16 @@ def test_whoever_decided_what_closes_in_a_later_period_is_named_at_its_end():
     assert third.sign_off.startswith("No break has been decided.")
 
 
+def test_a_line_that_was_settled_with_another_amount_is_named():
+    ours = [on(3, "A", 40_000), on(30, "E1", 1)]
+    first = month(ours, ours)
+    again = month([*ours, on(58, "E2", 1)], [on(3, "A", 41_000), on(58, "E2", 1)], carry_forward=first.carry_forward)
+    assert again.breaks["key"].tolist() == ["A"]
+    (note,) = [note for note in again.notes if "A is closed in the books" in note]
+    assert "at K400.00 net" in note
+    assert "now has it at K410.00 net" in note
+
+
 REVERSED = [on(1, "E1", 1), on(30, "A", 50), on(30, "E2", 1), on(31, "A", 50, direction="out"), on(58, "E3", 1)]
 
 

@@ -110,7 +110,7 @@ def classify(ledger: list[Row], statement: list[Row], *, closing: dict[str, date
     judged = {name: one_name(*sides, by) for name, sides in groups.items()}
     spelt: dict[tuple, list] = defaultdict(list)
     for (account, name), (broken, _, waiting, has_sum) in judged.items():
-        if (broken or any(waiting)) and not has_sum:
+        if (broken or any(waiting)) and not has_sum and not all(groups[account, name]):
             spelt[account, bare(name)].append((account, name))
     several = [names for names in spelt.values() if len(names) > 1]
     merged = [[[row for name in names for row in groups[name][side]] for side in (0, 1)] for names in several]
