@@ -110,7 +110,8 @@ def classify(ledger: list[Row], statement: list[Row], *, closing: dict[str, date
     judged = {name: one_name(*sides, by) for name, sides in groups.items()}
     spelt: dict[tuple, list] = defaultdict(list)
     for (account, name), (broken, _, waiting) in judged.items():
-        if broken or any(waiting):
+        sides = groups[account, name]
+        if (broken or any(waiting)) and not all(sides) and not all(by.is_later(row) for rows in sides for row in rows):
             spelt[account, bare(name)].append((account, name))
     several = [names for names in spelt.values() if len(names) > 1]
     merged = [[[row for name in names for row in groups[name][side]] for side in (0, 1)] for names in several]
