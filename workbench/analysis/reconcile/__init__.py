@@ -528,6 +528,13 @@ def _notes(run: Run, broken: Broken, lines: Sequence[Mapping[str, Any]]) -> Iter
                 f"{books.name} has no balance for {' and '.join(silent)}: the statement's opening balance is used, so "
                 "the proof covers only the movements. To compare the openings, add a column balance or balance_minor."
             )
+    differ = [line["account"] for line in lines if line["opening_minor"] and run.begins_earlier(line["account"])]
+    if differ and run.brought.is_first:
+        yield (
+            f"The ledger of {' and '.join(names.get(account, account) for account in differ)} begins before the "
+            "statement, and the opening balances differ. Was an earlier period saved? Give its folder: --carry-forward "
+            "FOLDER (carry_forward in Python)."
+        )
     yield from _of_the_opening(run, broken.before_period, names)
     for account, rows in ((str(name), rows) for name, rows in run.ledger.late.groupby("account", observed=True)):
         many = captions.counted(len(rows), "row of the ledger is", "rows of the ledger are")

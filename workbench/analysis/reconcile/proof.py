@@ -125,6 +125,12 @@ class Run:
         """The statements of an account, in order of their days."""
         return [book for book in self.books if book.account == account]
 
+    def begins_earlier(self, account: str) -> bool:
+        """True if the ledger has a row dated before the account's first statement."""
+        first = self.books_of(account)[0].first_day
+        days = [line["day"] for line in of_account(self.totals[LEDGER], account)]
+        return first is not None and any(day is not None and day < first for day in days)
+
     @property
     def begins(self) -> dict[str, int]:
         """Account → the first day of its files, counted from 1970; only accounts that no earlier run closed.
