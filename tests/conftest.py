@@ -1,5 +1,6 @@
 """The two doors of one sandbox: in this process, and served by a process of its own."""
 
+import atexit
 import base64
 import gc
 import itertools
@@ -139,6 +140,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
+    # Until the interpreter ends, no round of the collector looks through all that is loaded.
+    gc.freeze()
+    atexit.register(gc.unfreeze)
     gc.enable()
 
 

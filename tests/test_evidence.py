@@ -442,6 +442,8 @@ SHOWN: dict[str, tuple[str, Value | Other | None, list[dict[str, Any]]]] = {
     "a charge of 0.50 or of 50.00": ("amount_bounds", None, [charged(200, 50)]),
     "the bounds of charges": ("amount_bounds", "1_to_20000", [
         *(charged(200, amount) for amount in (100, 2_000_000)), *(charged(400, amount) for amount in (99, 2_000_001))]),
+    "a refused negative amount": ("amount_bounds", None, [asked(422, amount=-5), charged(400, -500)]),
+    "an accepted negative amount": ("amount_bounds", Other("-5.00 is accepted"), [asked(200, amount=-5)]),
     "bounds of no value": (
         "amount_bounds", Other("0.50 is accepted, 30000.00 is rejected"),
         [asked(200, amount=0.5), asked(400, amount=30_000)]),

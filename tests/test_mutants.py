@@ -23,13 +23,18 @@ def functions(path: Path) -> set[str]:
     return found
 
 
+@cache
+def statements(source: str) -> list[str]:
+    return [*map(ast.dump, ast.parse(source).body)]
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.file}: {row.was.strip()}")
 def test_each_applies_once_and_its_tests_are_there(row: Mutant):
     source = (ROOT / "workbench" / row.file).read_text("utf-8")
     changed = row.applied(source)
     assert changed != source
     if row.file.endswith(".py"):
-        assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source))
+        assert any(map(str.__ne__, statements(source), map(ast.dump, ast.parse(changed).body)))
     assert row.hurts.endswith(".")
     assert row.tests
     for test in row.tests:

@@ -120,6 +120,11 @@ class InvalidRequest(ApiError, status=400, title="The request is not valid", cod
     """Malformed or invalid: the same request will never succeed."""
 
 
+def invalid(message: str, param: str | None = None, *, hint: str = "") -> InvalidRequest:
+    """The error for an invalid value; `param` is the field or argument, None if no single one is at fault."""
+    return InvalidRequest(message, code="parameter_invalid", param=param, hint=hint)
+
+
 class AuthenticationFailed(ApiError, status=401, title="No valid key", code="key_invalid"):
     """No valid key or token."""
 

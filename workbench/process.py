@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, Final
 
@@ -90,6 +90,24 @@ def printed(file: IO[bytes], begin: int = 0) -> str:
 
 
 @contextmanager
+def signals_mean(do: Callable[[int], object]) -> Iterator[Collection[int]]:
+    """During the block, calls `do` with the signal that asks this process to stop: SIGTERM, Ctrl-C, a closed terminal.
+
+    Yields the signals' numbers. An ignored hang-up, as under nohup, stays ignored.
+    """
+    names = ("SIGINT", "SIGTERM", "SIGHUP")
+    numbers = [number for name in names if (number := getattr(signal, name, None)) is not None]
+    before = {number: signal.getsignal(number) for number in numbers if signal.getsignal(number) != signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, lambda received, _: do(received))
+    try:
+        yield before.keys()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
 def ended_when_asked() -> Iterator[None]:
     """In the block, SIGTERM and SIGHUP raise SystemExit, as Ctrl-C raises KeyboardInterrupt: so the block can clean up.
 
@@ -99,20 +117,13 @@ def ended_when_asked() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    ending_signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: handler for number in ending_signals if (handler := signal.getsignal(number)) != signal.SIG_IGN}
 
-    def leave(received: int, _: object) -> None:
-        for number in before:
+    def leave(received: int) -> None:
+        for number in numbers:
             signal.signal(number, signal.SIG_IGN)
         if received == signal.SIGINT:
             raise KeyboardInterrupt
         sys.exit(128 + received)
 
-    for number in before:
-        signal.signal(number, leave)
-    try:
+    with signals_mean(leave) as numbers:
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -35,8 +35,9 @@ from workbench.errors import (
     ServeRefused,
     ServiceUnreachable,
     UnexpectedResponse,
+    invalid,
 )
-from workbench.merchant.calls import checked_text, host_of, ignore_cookies, invalid, segments
+from workbench.merchant.calls import checked_text, host_of, ignore_cookies, segments
 from workbench.merchant.client import PaymentsClient, checked_names
 from workbench.merchant.receiver import Receiver
 from workbench.resources import Closing

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from tests.analysis.test_reconcile import ledger_of, movement, statement_of
 from workbench.analysis.frames import money
 from workbench.analysis.reconcile import reconcile
 from workbench.analysis.statements import Layout, draft_layout, read_ledger, read_statement
@@ -232,3 +233,24 @@ def test_a_statements_balance_does_not_count_a_row_in_another_currency(tmp_path:
     result = reconcile(tmp_path / "books.csv", read)
     assert result.breaks["code"].tolist() == ["missing_in_ledger"]
     assert result.proof["holds"].tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "settlement"),
+    [
+        ("USD", "ZMW", "Correct the ledger: reverse the entry, and book it in the account's currency."),
+        ("ZMW", "USD", "Ask the operator for a corrected statement."),
+        ("", "ZMW", ""),
+        ("ZMW", "", ""),
+    ],
+)
+def test_the_advice_names_the_side_with_the_wrong_currency_and_an_empty_text_is_none(
+    ours: str, theirs: str, settlement: str
+):
+    both = [movement("A", 500), movement("C", 1)]
+    rows = [[*both, movement("B", 70, currency=currency)] for currency in (ours, theirs)]
+    breaks = reconcile(ledger_of(*rows[0]), statement_of(*rows[1], opening=None)).breaks.set_index("code")
+    if settlement:
+        assert breaks["settlement"].to_dict() == {"currency_mismatch": settlement}
+    else:
+        assert breaks.loc["invalid_row", "reason"] == "The row cannot be used: no currency."

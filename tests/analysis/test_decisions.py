@@ -27,6 +27,7 @@ from workbench.analysis import files
 from workbench.analysis.break_codes import VERDICTS
 from workbench.analysis.reconcile import Reconciliation, reconcile
 from workbench.analysis.reconcile.decisions import DecisionTable, decisions_in
+from workbench.analysis.report.outputs import write_results
 from workbench.analysis.rules import LONGEST_PATTERN, Rule, ruled, rules_in
 from workbench.analysis.shapes import DECIDED, LEDGER_MOVEMENT, STATEMENT_ROW
 from workbench.analysis.statements import Layout
@@ -34,7 +35,7 @@ from workbench.cli import app
 from workbench.errors import ReconcileRefused, StatementRefused
 
 HEADER = "break,verdict,partner,who,when,why"
-ONE, TWO, THREE = "bq4x7m2k5n3a", "bq4x7m2k5n3b", "bq4x7m2k5n3c"
+ONE, TWO, THREE, FOUR = "bq4x7m2k5n3a", "bq4x7m2k5n3b", "bq4x7m2k5n3c", "bq4x7m2k5n3d"
 LONG = settings.get_current_profile_name() == "long"
 SLOW = settings(
     max_examples=60 if LONG else 2, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate]
@@ -133,24 +134,25 @@ class TestApplied:
         found = ids(plain())
         both, each = [(found["K"], "match", found["L"])], [(found["K"], "accept"), (found["L"], "accept")]
         later = statement_of(row("NEW", 5, day=25), name="next.csv")
-        for before, now in ((each, both), (both, each[:1]), (both, each[1:])):
+        for before, replacing in ((each, both), (both, each)):
             first = ran(decisions=decided(*before)).carry_forward
-            result = reconcile(ledger_of(*OURS), later, decisions=decided(*now), carry_forward=first)
-            assert result.decisions[["break", "verdict"]].to_numpy().tolist() == [[*now[0][:2]]]
+            for now in replacing:
+                result = reconcile(ledger_of(*OURS), later, decisions=decided(now), carry_forward=first)
+                assert result.decisions[["break", "verdict"]].to_numpy().tolist() == [[*now[:2]]]
 
     def test_what_became_of_a_decision_is_said(self):
         found = ids(plain())
         about = everything(found).assign(account=ACCOUNT, key=["A", "00K", "L", "FEE"])
         zeros = decided((THREE, "accept")).assign(account=ACCOUNT, key="000")
         elsewhere = decided((ONE, "accept")).assign(account="bank:settlement")
-        about = pd.concat([about, elsewhere, decided((TWO, "ignore")), zeros])
+        about = pd.concat([about, elsewhere, decided((TWO, "ignore")), zeros, decided((FOUR, "open"))])
         changed = [OURS[0], row("K", 101), row("L", 200), OURS[3], row(None, 5)]
         result = ran(changed, [THEIRS[0], THEIRS[1], row("L", 200), THEIRS[3]], decisions=about)
         states = dict(zip(result.decisions["break"], result.decisions["state"], strict=True))
         assert states == {found["A"]: "applied", found["K"]: "stale", found["L"]: "settled", found["FEE"]: "settled",
-                          ONE: "elsewhere", TWO: "stale", THREE: "settled"}  # fmt: skip
+                          ONE: "elsewhere", TWO: "stale", THREE: "settled", FOUR: "stale"}  # fmt: skip
         assert not result.is_decided
-        assert "; 2 stale" in result.sign_off
+        assert "; 3 stale" in result.sign_off
         assert set(result.carry_forward.decisions["break"]) == {found["A"], ONE}
         assert set(result.closed["key"]) == {"A", "B"}
 
@@ -256,6 +258,13 @@ def test_what_cannot_be_used_is_refused_by_name(tmp_path: Path, read: Callable[[
     assert why in str(refused.value)
 
 
+def test_a_workbook_that_closed_a_match_gives_the_same_result_as_its_decisions(tmp_path: Path):
+    settled().to_excel(tmp_path / "month.xlsx")
+    again = ran(decisions=tmp_path / "month.xlsx")
+    pd.testing.assert_frame_equal(again.closed, settled().closed)
+    pd.testing.assert_frame_equal(again.breaks, settled().breaks)
+
+
 class TestFile:
     @pytest.mark.parametrize(
         ("mark", "when", "encoding"),
@@ -311,10 +320,7 @@ class TestFile:
                 with pytest.raises(ReconcileRefused, match="may be 2026-02-03 or 2026-03-02"):
                     decisions_in(path)
 
-    @pytest.mark.parametrize("heading", ["id", "owner", "comment"])
-    def test_a_title_in_a_workbook_is_passed_over_and_a_lost_heading_is_named_with_its_sheet(
-        self, tmp_path: Path, heading: str
-    ):
+    def test_a_title_in_a_workbook_is_passed_over_and_a_lost_heading_is_named_with_its_sheet(self, tmp_path: Path):
         path, found = tmp_path / "breaks.xlsx", ids(plain())
         # A break is closed, so that another sheet of the workbook has verdicts too.
         ours, theirs = [*OURS, row("D", 70)], [*THEIRS, row("D", 70, day=9)]
@@ -328,12 +334,15 @@ class TestFile:
         book.save(path)
         rows = {each["break"]: (each["verdict"], each["who"]) for each in decisions_in(path)[0]}
         assert rows == {found["L"]: ("ignore", "Zoë"), late: ("accept", "Acct")}
-        sheet.delete_cols(next(cell.column for cell in sheet[2] if cell.value == heading))
-        book.save(path)
-        with pytest.raises(ReconcileRefused) as refused:
-            decisions_in(path)
-        assert refused.value.message == f"The sheet 'breaks' of breaks.xlsx has no column {heading!r}."
-        assert refused.value.hint == "It needs id, verdict, owner, comment, as it was written."
+        for heading in ("id", "owner", "comment"):
+            cell = next(cell for cell in sheet[2] if cell.value == heading)
+            cell.value = "Lost"
+            book.save(path)
+            with pytest.raises(ReconcileRefused) as refused:
+                decisions_in(path)
+            assert refused.value.message == f"The sheet 'breaks' of breaks.xlsx has no column {heading!r}."
+            assert refused.value.hint == "It needs id, verdict, owner, comment, as it was written."
+            cell.value = heading
 
 
 RULES = """
@@ -429,6 +438,12 @@ class TestRules:
             assert shown.loc[["FEE", "K"], "proposal"].notna().all(), "a rule that tolerates proposes nothing"
             assert not each.is_decided
             assert each.decisions[["verdict", "state"]].drop_duplicates().to_numpy().tolist() == [["open", "applied"]]
+            for name in ("again.xlsx", "again.csv", "again.html"):
+                write_results(each, tmp_path / name)
+            for name in ("again.xlsx", "again.csv"):
+                (kept_open, _), _ = decisions_in(tmp_path / name)
+                assert [kept_open[column] for column in OF_DECISIONS] == ["open", None, "Acct", "2026-02-01", "seen"]
+            assert (tmp_path / "again.html").read_text("utf-8").count(' data-verdict="open" ') == 2
         settings = {"rules": tmp_path / "rules.toml", "carry_forward": kept}
         again = reconcile(ledger_of(*OURS), later, decisions=opened.assign(verdict="accept"), **settings)
         assert again.breaks.set_index("key").loc[["FEE", "K"], "verdict"].to_list() == ["accept", "accept"]

@@ -50,10 +50,10 @@ def test_a_ledger_may_have_each_further_column_in_a_frame_and_in_a_file(tmp_path
     }  # fmt: skip
     books = OURS.assign(amount=OURS["amount"].str.removeprefix("-"), **further)
     wanted = found(read_ledger(books), THEIRS)
-    for name in further.keys() - {"direction"}:
+    for place, name in enumerate(sorted(further.keys() - {"direction"})):
         few = OURS.assign(**{name: further[name]})
         few.to_parquet(tmp_path / "ledger.parquet")
-        for ledger in (few, books.drop(columns=name), pl.from_pandas(few), tmp_path / "ledger.parquet"):
+        for ledger in ((few, pl.from_pandas(few), tmp_path / "ledger.parquet")[place % 3], books.drop(columns=name)):
             assert found(ledger, THEIRS) == wanted, name
 
 
@@ -67,6 +67,25 @@ def test_rows_of_a_statement_in_a_table_may_have_no_key(tmp_path: Path):
     THEIRS.rename(columns={"amount": "Paid"}).to_parquet(tmp_path / "bank.parquet")
     with pytest.raises(ReconcileRefused, match=r"Name the columns.*workbench layout FILE --out mine\.toml"):
         reconcile(OURS, tmp_path / "bank.parquet")
+
+
+def test_tables_in_a_list_have_numbers_and_rows_and_a_column_entry_is_a_banks_own():
+    other = OURS.assign(account="operator:airtel:float", entry=[1, 1, 2])
+    both = pd.concat([OURS, other.drop(columns="entry")])
+    result = reconcile(both, [THEIRS, other.assign(amount=["0.00", "99.00", "-61.00"])])
+    named = [f"pandas DataFrame {nth}" for nth in (1, 2)]
+    assert sorted(result.inputs.query("side == 'statement'")["name"]) == named
+    assert result.inputs["sha256"].is_unique
+    differs = result.breaks.set_index("code").loc["amount_mismatch"]
+    assert (differs["statement"], differs["line"]) == (named[1], 3), "the rows are numbered as in the table"
+    assert f"{named[1]}: 1 row of zero moves nothing: row 1." in result.notes
+    for wrong, why in (
+        (other.assign(amount="x"), r"^pandas DataFrame 2 has 3 of 3 rows .* \(3 rows, the first is row 1\)"),
+        (other.assign(statement="x"), "^Statement 2 has no column "),
+        (other.assign(account="bank:x"), "the account of pandas DataFrame 2.* name it in `account`"),
+    ):
+        with pytest.raises((ReconcileRefused, StatementRefused), match=why):
+            reconcile(both, [THEIRS, wrong])
 
 
 def test_a_file_that_cannot_be_read_names_the_call_that_helps(tmp_path: Path):
@@ -109,9 +128,9 @@ def test_a_folder_that_was_saved_is_carried_on(tmp_path: Path):
 def test_a_result_that_is_closed_still_has_its_carry_forward():
     with reconcile(OURS, THEIRS) as closed:
         pass
+    open_ = reconcile(OURS, THEIRS)
     for name in KEPT:
-        kept = (getattr(result.carry_forward, name) for result in (closed, reconcile(OURS, THEIRS)))
-        pd.testing.assert_frame_equal(*kept)
+        pd.testing.assert_frame_equal(*(getattr(result.carry_forward, name) for result in (closed, open_)))
 
 
 MIDNIGHTS: dict[str, Callable[[pd.DataFrame], Any]] = {
@@ -123,17 +142,17 @@ MIDNIGHTS: dict[str, Callable[[pd.DataFrame], Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", MIDNIGHTS)
-def test_a_frame_of_midnights_is_the_cash_book_of_days_that_a_file_was(kind: str, tmp_path: Path):
+def test_a_frame_of_midnights_is_the_cash_book_of_days_that_a_file_was(tmp_path: Path):
     days = pd.concat([OURS, OURS.iloc[:1].assign(key="7004", occurred_at="2026-11-02")], ignore_index=True)
     days = days.assign(occurred_at=days["occurred_at"].str[:10])
     days.iloc[:3].to_csv(tmp_path / "books.csv", index=False)
     first = reconcile(tmp_path / "books.csv", THEIRS)
-    frame = MIDNIGHTS[kind](days.assign(occurred_at=pd.to_datetime(days["occurred_at"])))
-    later = reconcile(frame, days.iloc[3:], carry_forward=first.carry_forward)
-    assert later.breaks["id"].tolist() == first.breaks["id"].tolist()
-    assert not [note for note in later.notes if "booked after the close" in note]
-    pd.testing.assert_frame_equal(read_ledger(frame).rows, read_ledger(days).rows)
+    for kind, frame_of in MIDNIGHTS.items():
+        frame = frame_of(days.assign(occurred_at=pd.to_datetime(days["occurred_at"])))
+        later = reconcile(frame, days.iloc[3:], carry_forward=first.carry_forward)
+        assert later.breaks["id"].tolist() == first.breaks["id"].tolist(), kind
+        assert not [note for note in later.notes if "booked after the close" in note]
+        pd.testing.assert_frame_equal(read_ledger(frame).rows, read_ledger(days).rows)
 
 
 def test_a_frame_in_which_one_moment_has_a_time_and_a_layout_of_times_keep_their_moments():

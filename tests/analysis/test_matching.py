@@ -1,7 +1,7 @@
 """Rows that no key joins: matched by amount where nothing else is like them, and by the key in a narrative."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from pathlib import Path
 from random import Random
@@ -32,6 +32,14 @@ def on(day: int, key: str, amount: int, **more: object) -> Row:
 def matched(ledger: Sequence[Row], statement: Sequence[Row], *rules: Row, **more: object) -> Reconciliation:
     asked: dict[str, Any] = {"match": rules} if rules else {}
     return reconcile(*tables([*ledger], [*statement]), **asked, **more)
+
+
+def matched_apart(cases: Mapping[str, Sequence[Any]], *rules: Row, **more: object) -> Reconciliation:
+    """One run over all cases, each an account of its own: its ledger, and its statement."""
+    ledger, statement = (
+        [row | {"account": name} for name, case in cases.items() for row in case[side]] for side in (0, 1)
+    )
+    return matched(ledger, statement, *rules, **more)
 
 
 def within(days: int, **more: object) -> Row:
@@ -112,20 +120,20 @@ class TestByAmount:
         # One key of the statement's own, and it has keys.
         assert len(matched(ours, [*theirs[1:], on(1, "K1", 5)]).breaks) == 50
 
-    @pytest.mark.parametrize(
-        ("ledger", "statement", "open_"),
-        [
+    def test_a_pair_is_alone_within_twice_the_window_of_either_row(self):
+        cases = [
             ([0], [3], 0), ([3], [0], 0), ([0], [4], 2), ([0, 10], [3, 13], 0), ([0, 6], [3, 9], 4),
             ([0], [2, 9], 1), ([0], [2, 8], 3), ([0, 10], [3], 1), ([0, 9], [3], 3),
-        ],
-    )  # fmt: skip
-    def test_a_pair_is_alone_within_twice_the_window_of_either_row(
-        self, ledger: list[int], statement: list[int], open_: int
-    ):
-        sides = [[on(day, f"{side}{day}", 500) for day in days] for side, days in (("P", ledger), ("S", statement))]
+        ]  # fmt: skip
         # The period ends after all rows: a ledger row after it would be one of the next period.
-        result = matched(*([*side, on(20, "end", 1)] for side in sides), within(3))
-        assert len(result.breaks) == open_
+        books = {
+            f"{days}": [[*(on(day, f"{side}{day}", 500) for day in of_side), on(20, "end", 1)]
+                        for side, of_side in zip("PS", days, strict=False)]
+            for days in cases
+        }  # fmt: skip
+        result = matched_apart(books, within(3))
+        open_ = Counter(result.breaks["account"])
+        assert {name: open_[name] for name in books} == {f"{days}": days[2] for days in cases}
         for row in result.breaks[result.breaks["code"] == "ambiguous"].itertuples():
             assert "several rows fit by amount within 3 days: P" in row.reason
             assert " of the ledger; S" in row.reason
@@ -164,11 +172,17 @@ class TestByAmount:
 
     def test_what_a_later_rule_takes_is_no_candidate_any_more_and_all_others_are_named_and_counted(self):
         narrative, far = {"on": ["key in narrative"]}, on(20, "Z", 7)
-        for taken, more in ((0, "2 more"), (1, "1 more"), (5, ""), (6, ""), (7, None)):
-            ours = [*(on(0, f"PAY{n}", 500) for n in range(7)), far]
-            theirs = [on(0, f"S{n}", 500, description=f"PAY{n}" if n < taken else None) for n in range(7)]
-            result = matched(ours, [*theirs, far], within(1), narrative)
-            left = result.breaks[result.breaks["code"] == "ambiguous"]
+        many_more = {0: "2 more", 1: "1 more", 5: "", 6: "", 7: ""}
+        sides = {
+            f"{taken}": (
+                [*(on(0, f"PAY{n}", 500) for n in range(7)), far],
+                [*(on(0, f"S{n}", 500, description=f"PAY{n}" if n < taken else None) for n in range(7)), far],
+            )
+            for taken in many_more
+        }
+        breaks = matched_apart(sides, within(1), narrative).breaks
+        for taken, more in many_more.items():
+            left = breaks[(breaks["code"] == "ambiguous") & (breaks["account"] == f"{taken}")]
             assert len(left) == 2 * (7 - taken)
             for reason in left["reason"]:
                 names = [f"PAY{n} of 2026-01-01" for n in range(taken, 7)][:5]
@@ -192,72 +206,77 @@ class TestByAmount:
                   on(0, "v", 400, currency="USD")]  # fmt: skip
         assert pairs_of(matched(ours, theirs, within(3))) == {("d", "z")}
 
-    @pytest.mark.parametrize("missing", [(0.0, 0.0), (0.1, 0.0), (0.0, 0.1)])
-    @pytest.mark.parametrize(("rows", "amounts"), [(4, 1), (120, 4), (300, 200)])
-    @settings(max_examples=5)
-    @given(seed=st.integers(0, 10**6))
-    def test_both_adjusted_balances_are_those_of_the_true_pairs_though_rows_are_ambiguous(
-        self, rows: int, amounts: int, missing: tuple[float, float], seed: int
-    ):
-        made = world(seed, rows=rows, amounts=amounts, days=30, missing=missing)
-        if not (made.ledger and made.statement):
-            return
-        result = matched(made.ledger, made.statement, within(4))
-        paired = {key for pair in made.pairs for key in pair}
-        lacking = sum(effect(row) for row in made.ledger if row["key"] not in paired)
-        (account,) = totals.balances(result)
-        adjusted = [line.minor for line in account.lines if line.text.startswith("Adjusted")]
-        assert adjusted == [sum(map(effect, made.statement)) + lacking] * 2
+    def test_both_adjusted_balances_are_those_of_the_true_pairs_though_rows_are_ambiguous(self):
+        worlds = {
+            f"{rows} {missing} {seed}": world(seed, rows=rows, amounts=amounts, days=30, missing=missing)
+            for seed in range(5)
+            for rows, amounts in ((4, 1), (120, 4), (300, 200))
+            for missing in ((0.0, 0.0), (0.1, 0.0), (0.0, 0.1))
+        }
+        result = matched_apart(worlds, within(4))
+        accounts = totals.balances(result)
+        assert [each.account for each in accounts] == sorted(worlds)
+        for account in accounts:
+            made = worlds[account.account]
+            paired = {key for pair in made.pairs for key in pair}
+            lacking = sum(effect(row) for row in made.ledger if row["key"] not in paired)
+            adjusted = [line.minor for line in account.lines if line.text.startswith("Adjusted")]
+            assert adjusted == [sum(map(effect, made.statement)) + lacking] * 2
+            shown = sum(line.items or 0 for line in account.lines if "ambiguous rows" in line.text)
+            of_account = result.breaks[result.breaks["account"] == account.account]
+            assert shown == (of_account["code"] == "ambiguous").sum()
         assert result.proof["holds"].all()
-        shown = sum(line.items or 0 for line in account.lines if "ambiguous rows" in line.text)
-        assert shown == (result.breaks["code"] == "ambiguous").sum()
 
-    @pytest.mark.parametrize(
-        ("ours", "theirs", "fits"),
-        [([0], [5], True), ([16], [0], True), ([0], [17], False), ([0], [5, 60], False), ([0, 60], [5], False)],
-    )
-    def test_a_lone_amount_a_little_beyond_the_window_is_suggested(
-        self, ours: list[int], theirs: list[int], *, fits: bool
-    ):
-        sides = [[on(day, f"{side}{day}", 91_300) for day in days] for side, days in (("P", ours), ("S", theirs))]
+    def test_a_lone_amount_a_little_beyond_the_window_is_suggested(self):
         more = [on(1, "fee", 91_300, direction="out"), on(70, "Z", 7)]
-        result = matched(*([*rows, *more] for rows in sides), within(4))
-        assert len(result.breaks) == len(ours) + len(theirs)
-        found = result.suggestions
-        assert found["breaks"].tolist() == (["; ".join(result.breaks.sort_values("side")["id"])] if fits else [])
-        if fits:
-            (why,) = found["why"]
+        cases = {
+            f"{days}": [[*(on(day, f"{side}{day}", 91_300) for day in of_side), *more]
+                        for side, of_side in zip("PS", days, strict=True)]
+            for days in (([0], [5]), ([16], [0]), ([0], [17]), ([0], [5, 60]), ([0, 60], [5]))
+        }  # fmt: skip
+        result = matched_apart(cases, within(4))
+        assert len(result.breaks) == 2 + 2 + 2 + 3 + 3
+        fits = ["([0], [5])", "([16], [0])"]
+        rows = (result.breaks[result.breaks["account"] == name].sort_values("side") for name in fits)
+        assert sorted(result.suggestions["breaks"]) == sorted("; ".join(of_one["id"]) for of_one in rows)
+        for why in result.suggestions["why"]:
             assert "are the only open rows that move K913.00 in their direction; the days are" in why
             assert why.endswith(" apart, and the rule by amount allows 4 days.")
-        assert matched(*([*rows, *more] for rows in sides), {"on": ["key in narrative"]}).suggestions.empty
+        assert matched_apart(cases, {"on": ["key in narrative"]}).suggestions.empty
 
-    @pytest.mark.parametrize(("books", "statement", "open_"), FEES_WITHOUT_KEYS)
-    def test_a_payment_and_its_fee_are_one_row_where_neither_line_can_match_by_itself(
-        self, books: dict[str, tuple[int, int]], statement: list[tuple[int, int]], open_: int
-    ):
-        sides = [[*rows, on(60, "Z", 7)] for rows in (fee_lines(books), rows_of(statement))]
-        result = matched(*sides, within(4))
-        assert (result.breaks["rows"].sum(), result.proof["holds"].all()) == (open_, True)
-        assert len(matched(*sides, within(4, nearest=True)).breaks) >= len(result.breaks)
+    def test_a_payment_and_its_fee_are_one_row_where_neither_line_can_match_by_itself(self):
+        cases = {
+            f"{n}": [[*rows, on(60, "Z", 7)] for rows in (fee_lines(books), rows_of(statement))]
+            for n, (books, statement, _) in enumerate(FEES_WITHOUT_KEYS)
+        }
+        result, nearest = (matched_apart(cases, within(4, nearest=nearest)) for nearest in (False, True))
+        rows = result.breaks.groupby("account", observed=True)["rows"].sum()
+        assert [rows.get(name, 0) for name in cases] == [open_ for *_, open_ in FEES_WITHOUT_KEYS]
+        assert result.proof["holds"].all()
+        found, of_nearest = (Counter(each.breaks["account"]) for each in (result, nearest))
+        assert found <= of_nearest
 
-    @pytest.mark.parametrize("missing", [(0.0, 0.0), (0.2, 0.0), (0.0, 0.2)])
-    def test_no_payment_is_wrong_that_matches_together_with_its_fee(self, missing: tuple[float, float]):
-        together = 0
-        for seed, amounts in enumerate((100, 400, 3_000)):
-            made = world(seed, rows=250, amounts=amounts, days=60, missing=missing)
-            booked = {
-                row["key"]: (row, 3 + 2 * (n % 4)) for n, row in enumerate(made.ledger) if row["direction"] == "in"
-            }
+    def test_no_payment_is_wrong_that_matches_together_with_its_fee(self):
+        worlds = {
+            f"{amounts} {missing}": world(seed, rows=250, amounts=amounts, days=60, missing=missing)
+            for missing in ((0.0, 0.0), (0.2, 0.0), (0.0, 0.2))
+            for seed, amounts in enumerate((100, 400, 3_000))
+        }
+        for made in worlds.values():
+            paid = [(row, 3 + 2 * (n % 4)) for n, row in enumerate(made.ledger) if row["direction"] == "in"]
             others = [row for row in made.ledger if row["direction"] == "out"]
-            lines = [{**row, "kind": None, **more} for row, fee in booked.values() for more in (
+            lines = [{**row, "kind": None, **more} for row, fee in paid for more in (
                 {"amount_minor": row["amount_minor"] + fee}, {"amount_minor": fee, "direction": "out"})]  # fmt: skip
-            rows = matched([*lines, *others], made.statement, within(4)).matches
-            for _, of_one in rows[rows["rule"] != "key"].groupby("group"):
-                ours, theirs = (of_one.loc[of_one["side"] == side, "key"] for side in ("ledger", "statement"))
-                if len(ours) > 1:
-                    together += 1
-                    assert (ours.iloc[0], *theirs) in made.pairs
-        assert together > 100
+            made.ledger[:] = [*lines, *others]
+        rows = matched_apart(worlds, within(4)).matches
+        together = Counter[str]()
+        by_group = {"index": ["account", "group"], "columns": "side", "values": "key", "observed": True}
+        for (name, _), ours, theirs in rows[rows["rule"] != "key"].pivot_table(aggfunc=list, **by_group).itertuples():
+            if len(ours) > 1:
+                together[name.partition(" ")[2]] += 1
+                assert (ours[0], *theirs) in worlds[name].pairs
+        assert min(together.values()) > 100
+        assert len(together) == 3
 
     def test_rules_are_tried_in_their_order(self):
         ours = [on(0, "P0", 500), on(4, "P4", 500)]
@@ -318,26 +337,30 @@ def test_rows_after_the_day_pair_are_known_when_they_are_told_again_and_wait_for
         assert second.proof["holds"].all()
 
 
-@pytest.mark.parametrize(("booked", "told", "code"), [(1, 2, "duplicate_in_statement"), (2, 1, "duplicate_in_ledger")])
-@pytest.mark.parametrize("day", [29, 35], ids=["in the period", "after the day"])
-def test_a_duplicate_is_one_break_when_the_next_file_tells_its_lines_again(booked: int, told: int, code: str, day: int):
-    def lines(file: str, *more: Row) -> list[Row]:
-        rows = [on(30, "last", 1), *[on(day, "K", 500)] * told, *more]
-        return [{**row, "statement": file, "line": line} for line, row in enumerate(rows, start=2)]
+def test_a_duplicate_is_one_break_when_the_next_file_tells_its_lines_again():
+    cases = {f"{booked} {told} {day}": (booked, told, day) for booked, told in ((1, 2), (2, 1)) for day in (29, 35)}
 
-    ledger = [on(30, "last", 1), *[on(day, "K", 500)] * booked]
-    first = matched(ledger, lines("1.csv"), as_of=date(2026, 1, 31))
-    second = matched(
-        [*ledger, on(58, "next", 2)], lines("2.csv", on(58, "next", 2)), as_of=date(2026, 2, 28),
-        carry_forward=first.carry_forward, skip_settled=True,
-    )  # fmt: skip
-    # The ledger's duplicate of a day after the period is a break of the next one.
-    later = booked > told and day > 30
-    for result, balance, waits in ((first, 1, later), (second, 3, False)):
-        assert result.breaks["code"].tolist() == [code] * (not waits)
-        assert result.proof[["ledger_minor", "statement_minor"]].to_numpy().tolist() == [
-            [500 * (booked - waits) + balance, 500 * told + balance]
-        ]
+    def run(file: str, *more: Row, **settings: object) -> Reconciliation:
+        last = on(30, "last", 1, statement=file)
+        sides = {
+            name: [[last, *[on(day, "K", 500, statement=file)] * many, *more] for many in (booked, told)]
+            for name, (booked, told, day) in cases.items()
+        }
+        return matched_apart(sides, **settings)
+
+    first = run("1.csv", as_of=date(2026, 1, 31))
+    later = {"as_of": date(2026, 2, 28), "carry_forward": first.carry_forward, "skip_settled": True}
+    second = run("2.csv", on(58, "next", 2, statement="2.csv"), **later)
+    for result, balance in ((first, 1), (second, 3)):
+        for name, (booked, told, day) in cases.items():
+            # The ledger's duplicate of a day after the period is a break of the next one.
+            waits = result is first and booked > told and day > 30
+            breaks, proof = (frame[frame["account"] == name] for frame in (result.breaks, result.proof))
+            code = "duplicate_in_ledger" if booked > told else "duplicate_in_statement"
+            assert breaks["code"].tolist() == [code] * (not waits), name
+            assert proof[["ledger_minor", "statement_minor"]].to_numpy().tolist() == [
+                [500 * (booked - waits) + balance, 500 * told + balance]
+            ]
         assert result.proof["holds"].all()
 
 

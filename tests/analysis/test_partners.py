@@ -302,7 +302,10 @@ class TestSuggestions:
             (("412", None), ("CHQ 000412", None), True), (("CHQ412", None), ("chq 000412", None), True),
             (("PV9", "Chq 412 Pots"), ("S7", "CHEQUE NO. 000412"), True), (("412", None), ("S7", "CHQ000412"), True),
             (("PV412", None), ("CHQ 000412", None), False), (("412", None), ("CHQ 0004120", None), False),
-            (("412", None), ("S7", "TILL 412"), False),
+            (("412", None), ("S7", "TILL 412"), False), (("INV 412", None), ("S7", "CHQ 000412"), False),
+            (("412", None), ("S7", "CHQ 412.50"), False), (("412", None), ("S7", "CHQ 412."), True),
+            (("Chq no 412", None), ("S7", "CHQ 000412"), True),
+            (("PV9", "Till 51412"), ("S7", "51412,50 IN ALL"), False),
         ],
     )  # fmt: skip
     def test_a_number_counts_without_its_prefix_and_its_leading_zeros(

@@ -4,6 +4,7 @@ A run of the rules costs far more than the rows of a case, so the cases of a tab
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -19,7 +20,7 @@ import pytest
 
 from workbench import Workbench
 from workbench.analysis import shapes
-from workbench.analysis.frames import python_rows, untyped
+from workbench.analysis.frames import frame, python_rows, untyped
 from workbench.analysis.reconcile import BUCKETS, CarryForward, Reconciliation, Tolerance, reconcile
 from workbench.analysis.shapes import CARRIED, CLOSED, INPUTS, LEDGER_MOVEMENT, STATEMENT_ROW
 from workbench.analysis.statements import Statement, read_statement
@@ -56,13 +57,14 @@ def effect(row: Row) -> int:
 
 
 def ledger_of(*rows: Row) -> pd.DataFrame:
-    """Entries in the order given, with the balance that runs with them."""
-    made, balance = [], 0
+    """Entries in the order given, with the balance of their account."""
+    made, balances = [], Counter[object]()
     for number, row in enumerate(rows, start=1):
-        balance += effect(row)
+        balances[row["account"]] += effect(row)
         usual = {"entry": f"je_{number}", "number": number, "kind": "funds_secured", "state": "posted"}
-        made.append({**usual, "payment": None, "reverses": None, **row, "balance_minor": balance})
-    return pd.DataFrame(made, columns=list(LEDGER_MOVEMENT)).astype(dict(LEDGER_MOVEMENT))
+        balance = {"balance_minor": balances[row["account"]]}
+        made.append(dict.fromkeys(LEDGER_MOVEMENT) | usual | row | balance)
+    return frame(made, LEDGER_MOVEMENT)
 
 
 UNKNOWN = pd.Series([None] * 3, dtype="Int64")
@@ -74,9 +76,9 @@ def statement_of(*rows: Row, name: str = "mtn.csv", opening: int | None = 0, jum
     made, balance = [], opening
     for line, row in enumerate(rows, start=2):
         balance = None if balance is None else balance + effect(row) + (jump if line == 3 else 0)
-        usual = {"statement": name, "line": line, "type": "payment", "related": None, "problem": None}
-        made.append({**usual, "description": "", "balance_minor": balance, **row})
-    return pd.DataFrame(made, columns=list(STATEMENT_ROW)).astype(dict(STATEMENT_ROW))
+        usual = {"statement": name, "line": line, "type": "payment", "description": "", "balance_minor": balance}
+        made.append(dict.fromkeys(STATEMENT_ROW) | usual | row)
+    return frame(made, STATEMENT_ROW)
 
 
 def file_of(rows: pd.DataFrame, *, name: str = "mtn.csv", **more: Any) -> Statement:  # noqa: ANN401  its fields

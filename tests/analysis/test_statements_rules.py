@@ -417,11 +417,12 @@ PAGED = """Date,Reference,Description,Debit,Credit,Balance
 13/10/2026,A1,TRANSFER FROM,,500.00,500.00
 Carried forward,,,,,500.00
 Page 1 of 2
-Date,Reference,Description,Debit,Credit,Balance
+DATE,REFERENCE,Description,debit,Credit,Balance
 Brought forward,,,0.00,0.00,500.00
 ,,MTN COLLECTIONS,,,
 15/10/2026,A3,CHARGE,20.00,,480.00
 ,,page 2/2,,,
+,,,,,Page No. 2
 """
 
 
@@ -429,7 +430,11 @@ def test_what_belongs_to_a_page_is_no_row_and_is_said_but_a_line_with_an_amount_
     layout = Layout("bank", OF_A_BANK, ("%d/%m/%Y",), account="bank:settlement")
     statement = read_statement(bank(tmp_path, PAGED), layout=layout)
     assert statement.rows["description"].tolist() == ["TRANSFER FROM MTN COLLECTIONS", "CHARGE"]
-    assert (statement.of_pages, statement.joined, statement.follows) == ((3, 4, 5, 6, 9), (7,), "agrees in every row")
+    assert (statement.of_pages, statement.joined, statement.follows) == (
+        (3, 4, 5, 6, 9, 10),
+        (7,),
+        "agrees in every row",
+    )
     said = "Lines 3, 4, 5, … belong to a page: page numbers, repeated headers and balances carried forward are no rows."
     assert said in statement.remarks
     other = read_statement(bank(tmp_path, PAGED.replace("forward,,,,,500", "forward,,,,,501")), layout=layout)

@@ -177,7 +177,7 @@ def test_reads_go_on_while_somebody_else_writes_and_commands_are_done_after_it(
                 asked = [pool.submit(each.post, "/v1/payment_intents", json=INTENT) for each in writers]
                 took = []
                 # The first read of a start, too, which is numbered by a command.
-                while time.monotonic() - begun < 3:
+                while time.monotonic() - begun < 1:
                     before = time.monotonic()
                     assert reader.get("/v1/balance").status_code == 200
                     took.append(time.monotonic() - before)
@@ -189,5 +189,5 @@ def test_reads_go_on_while_somebody_else_writes_and_commands_are_done_after_it(
         print(f"reads: {len(took)}, p99 {1000 * statistics.quantiles(took, n=100)[98]:.1f} ms")  # noqa: T201  a figure
         # On a machine that does other things too; by itself it is under 10 ms. A lock that is waited for holds up each
         # third of the reads, other work of the machine a read here and there.
-        assert len(took) > 30
+        assert len(took) > 10
         assert min(statistics.quantiles(took[third::3], n=100)[98] for third in range(3)) < 0.1

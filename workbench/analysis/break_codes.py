@@ -38,6 +38,7 @@ BATCH_MISMATCH: Final = "batch_mismatch"
 TIMING: Final = "timing"
 LATE_SUCCESS: Final = "late_success"
 REVERSED_UNMATCHED: Final = "reversed_unmatched"
+CURRENCY_MISMATCH: Final = "currency_mismatch"
 PAYOUT_UNPAID: Final = "payout_unpaid"
 MATCHED: Final = "matched"
 """The code, in the summary, of rows that are part of no break and are not repeated."""
@@ -117,6 +118,8 @@ def settlement_of(code: str, account: str = "") -> str:
 
 BOOK_IT: Final = "Book the {}."
 """The advice on money whose kind is known: `fee`, `interest` or `rounding`."""
+CORRECT_CURRENCY: Final = "Correct the ledger: reverse the entry, and book it in the account's currency."
+"""The advice on a pair in two currencies, of which the ledger's is not the account's."""
 _WHOM: Final = {"operator:": "the operator", "bank:": "the bank"}
 
 
@@ -179,9 +182,7 @@ KEYLESS: Final = "a row without a key"
 
 def _currency(pairs: pa.Table, *sides: str) -> Values:
     """The currency of each pair, from the first side that names one: `sides`, then the ledger, then the statement."""
-    currencies = [pairs[f"{side}_currency"] for side in (*sides, "l", "s")]
-    named = (pc.if_else(pc.equal(currency, ""), None, currency) for currency in currencies)
-    return pc.coalesce(*named, currencies[-1])
+    return pc.coalesce(*(pairs[f"{side}_currency"] for side in (*sides, "l", "s")))
 
 
 def _money(amounts: Values, currencies: Values) -> Values:

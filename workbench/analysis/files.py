@@ -21,6 +21,8 @@ from workbench.errors import ReportRefused
 PARQUET, CSV = ".parquet", ".csv"
 NUMBER_FORMATS: Final = ("#,##0", *(f"#,##0.{'0' * decimals}" for decimals in range(1, 5)))
 """Spreadsheet formats of amounts; the index is the currency's number of decimals."""
+MAX_TEXT: Final = 32_767
+"""The most characters of a spreadsheet's cell, counted in UTF-16 units."""
 _MOST_SHOWN: Final = 40
 _OTHER_DELIMITERS: Final = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _DAY: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -141,8 +143,7 @@ def _ending(path: Path) -> str:
 def written_whole(path: Path, *, makes_folder: bool = False) -> Iterator[Path]:
     """Yields a temporary path; if the block succeeds, its file replaces `path`, otherwise the old file stays.
 
-    `makes_folder` creates the folder of `path` if it is missing. Raises ReportRefused: the folder does not exist, or
-    the file cannot be written.
+    `makes_folder` creates a missing folder of `path`. Raises ReportRefused: there is no folder, or writing fails.
     """
     unfinished = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
     try:

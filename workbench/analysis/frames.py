@@ -46,8 +46,7 @@ def schema_of(columns: Columns) -> pa.Schema:
 def arrow_table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pa.Table:
     """Converts records to an Arrow table with these columns; without records, the table has no rows.
 
-    A moment may be ISO 8601 text or a number of milliseconds since 1970. A day may be ISO 8601 text or a number of days
-    since 1970.
+    A moment may be ISO 8601 text or milliseconds since 1970. A day may be ISO 8601 text or days since 1970.
     """
     records = list(rows)
     schema = schema_of(columns)

@@ -135,10 +135,9 @@ def _long_enough(secret: bytes, called: str) -> bytes:
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of a key file.
+    """The bytes of a key file. Raises OSError: there is no such file.
 
-    Raises PhoneKeyRefused: not a plain file, too long for a key, or others can use the file. Raises OSError: no such
-    file.
+    Raises PhoneKeyRefused: not a plain file, too long for a key, or others can use the file.
     """
     # A pipe would wait for somebody to write.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))

@@ -129,7 +129,9 @@ this run); `closed` (it has closed its breaks, and is carried forward).
 SIGNED: Columns = _columns("account prepared_by prepared_on reviewed_by reviewed_on")
 """The preparer and the reviewer of an account's last reconciliation, each with the day; empty until somebody signs."""
 
-CLOSED_BREAK: Columns = _columns("id account key code currency variance_minor since_date rule verdict who when why")
+CLOSED_BREAK: Columns = _columns(
+    "id account key code currency variance_minor since_date rule verdict partner who when why"
+)
 """A break that this period closed: its rows, open since `since_date`, now match (`rule`), or a person decided it.
 
 A decision that needs no entry closes its break at once; otherwise the break closes when the entry is booked.
@@ -179,8 +181,7 @@ INPUTS: Columns = _columns(
 )
 """The inputs of a reconciliation; `unreadable_rows` counts rows that cannot be used.
 
-`sha256` is of a file's bytes, a table's rows or a query's text; null for a Spark table, and for decisions in a
-DataFrame.
+`sha256` is of a file's bytes, a table's rows or a query's text; null for a Spark table and a DataFrame of decisions.
 """
 
 CARRIED: Columns = {
@@ -203,8 +204,7 @@ CLOSED: Columns = _columns(
 )
 """The close of an account at `closing_date`; `last_number` is the number of the ledger's last entry.
 
-The next run skips ledger rows that move no money if they are dated up to `closing_date` and numbered up to
-`last_number`.
+The next run skips ledger rows that move no money, dated up to `closing_date` and numbered up to `last_number`.
 
 `brought_minor` is the part of ledger less statement that no break explains: brought forward, tolerated or unexplained.
 """

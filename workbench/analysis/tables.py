@@ -52,10 +52,7 @@ class Tables:
 
     @property
     def payments(self) -> pd.DataFrame:
-        """Payment intents.
-
-        Raises UnexpectedResponse: the service's intents have no amounts (`intent_fields`).
-        """
+        """Payment intents. Raises UnexpectedResponse: the service's intents have no amounts (`intent_fields`)."""
         return _frame(self._client.payment_intents.each(), shapes.PAYMENTS, _of_payment)
 
     @property

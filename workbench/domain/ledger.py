@@ -166,7 +166,7 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     seq: int
-    number: int
+    number: int = 0
     kind: str
     description: str
     payment: str | None
@@ -174,7 +174,7 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
     occurred_ms: int
     recorded_ms: int
     postings: tuple[Posting, ...]
-    prev_hash: str
+    prev_hash: str = GENESIS
     external_reference: str | None = None
     settles: str | None = None
     hash: str = ""
@@ -322,6 +322,7 @@ LATE: Final = "late_success"
 WAITING: Final = "waiting"
 SETTLED_AS: Final[Mapping[str, str]] = {"suspense_settled": "credited", "suspense_returned": "returned"}
 """Recipe that settles late money → the money's status afterwards; before, the status is `waiting`."""
+LATE_STATES: Final = (WAITING, *SETTLED_AS.values())
 CREDITED: Final = "sweep_credited"
 
 

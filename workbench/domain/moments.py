@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Final
 
-from workbench.errors import InvalidRequest
+from workbench.errors import invalid
 
 LUSAKA_MS: Final = 7_200_000
 """The milliseconds by which Lusaka is ahead of UTC."""
@@ -43,11 +43,8 @@ def milliseconds_in(text: str, *, param: str) -> int:
     try:
         return milliseconds(datetime.fromisoformat(text if RFC3339.fullmatch(text) else ""))
     except ValueError:
-        raise InvalidRequest(
-            f"{param} is a moment with its zone, such as 2026-01-05T06:00:00.000Z, not {text[:40]!r}.",
-            code="parameter_invalid",
-            param=param,
-        ) from None
+        message = f"{param} is a moment with its zone, such as 2026-01-05T06:00:00.000Z, not {text[:40]!r}."
+        raise invalid(message, param) from None
 
 
 @lru_cache(4096)  # in one answer and its event most moments are the same

@@ -157,11 +157,15 @@ def offer_again_s(gaps: Gaps) -> int:
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """A stored row of the merchant `account`; `seq` is its position in the order of everything that happened."""
+    """A stored row of the merchant `account`; `seq` is its position in the order of everything that happened.
+
+    Times are milliseconds since 1970.
+    """
 
     id: str
     seq: int
     account: str
+    created_ms: int = 0
 
 
 class StoredAmount(Stored, frozen=True, kw_only=True):
@@ -169,6 +173,7 @@ class StoredAmount(Stored, frozen=True, kw_only=True):
 
     amount_minor: int
     currency: str
+    failure_code: str | None = None
 
     @property
     def money(self) -> Money:
@@ -177,7 +182,7 @@ class StoredAmount(Stored, frozen=True, kw_only=True):
 
 
 class StoredIntent(StoredAmount, frozen=True, kw_only=True):
-    """The stored row of a payment intent. Times are milliseconds since 1970."""
+    """The stored row of a payment intent."""
 
     client_secret: str
     status: str = REQUIRES_PAYMENT_METHOD
@@ -186,12 +191,10 @@ class StoredIntent(StoredAmount, frozen=True, kw_only=True):
     phone: str | None = None
     provider: str | None = None
     latest_charge: str | None = None
-    failure_code: str | None = None
     cancellation_reason: str | None = None
     canceled_ms: int | None = None
     metadata: dict[str, str] = {}
     warnings: tuple[str, ...] = ()
-    created_ms: int = 0
 
 
 class StoredCharge(StoredAmount, frozen=True, kw_only=True):
@@ -203,12 +206,10 @@ class StoredCharge(StoredAmount, frozen=True, kw_only=True):
     status: str = PENDING
     reference: str | None = None
     payment_intent: str | None = None
-    failure_code: str | None = None
     refunded_minor: int = 0
     """Minor units refunded or being refunded; failed refunds do not count."""
     metadata: dict[str, str] = {}
     warnings: tuple[str, ...] = ()
-    created_ms: int = 0
 
 
 class StoredRefund(StoredAmount, frozen=True, kw_only=True):
@@ -222,9 +223,7 @@ class StoredRefund(StoredAmount, frozen=True, kw_only=True):
     status: str = PENDING
     reason: str | None = None
     scenario: str | None = None
-    failure_code: str | None = None
     metadata: dict[str, str] = {}
-    created_ms: int = 0
 
 
 class StoredPayout(StoredAmount, frozen=True, kw_only=True):
@@ -233,9 +232,7 @@ class StoredPayout(StoredAmount, frozen=True, kw_only=True):
     status: str = PENDING
     destination: str | None = None
     scenario: str | None = None
-    failure_code: str | None = None
     metadata: dict[str, str] = {}
-    created_ms: int = 0
 
 
 BOUNDS_MAJOR: Final[Mapping[str, tuple[int, int | None]]] = {"none": (0, None), "1_to_20000": (1, 20_000)}

@@ -103,7 +103,7 @@ def international(text: str) -> str | None:
 
 
 def is_cut_short(text: str) -> bool:
-    """True for a number with hidden digits that shows fewer than its last three, which are needed to compare it."""
+    """True for a number with hidden digits that shows too few: its prefix and last three are needed to compare it."""
     bare = _STARS.sub(HIDDEN, _DROPPED.sub("", text))
     return HIDDEN in bare and _HIDDEN_NUMBER.fullmatch(bare) is not None and international(text) is None
 

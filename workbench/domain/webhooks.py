@@ -12,7 +12,7 @@ import msgspec
 from workbench.domain.gaps import Gaps
 from workbench.domain.payments import Stored
 from workbench.domain.signatures import SCHEMES, TIMESTAMP_HEADER, headers_for
-from workbench.errors import InvalidRequest
+from workbench.errors import InvalidRequest, invalid
 
 PENDING: Final = "pending"
 DELIVERED: Final = "delivered"
@@ -110,7 +110,6 @@ class Endpoint(Stored, frozen=True, kw_only=True):
     old_secrets: tuple[OldSecret, ...] = ()
     failing_since_ms: int | None = None
     faults: tuple[str, ...] = ()
-    created_ms: int = 0
 
     def overlapping(self, now_ms: int) -> tuple[OldSecret, ...]:
         """The old secrets that still sign messages at `now_ms`."""
@@ -123,7 +122,6 @@ class StoredEvent(Stored, frozen=True, kw_only=True):
     type: str
     object_id: str
     body: str
-    created_ms: int
 
 
 class StoredDelivery(Stored, frozen=True, kw_only=True):
@@ -134,7 +132,6 @@ class StoredDelivery(Stored, frozen=True, kw_only=True):
     status: str = PENDING
     attempts: int = 0
     spent: int = 0
-    created_ms: int = 0
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -287,10 +284,8 @@ def signed(signer: Signer, body: bytes, how: str = "right") -> SignedMessage:
     Raises InvalidRequest: no such name, or the signer's scheme has no such message.
     """
     if how not in TEST_MESSAGES:
-        says = f"how is one of {', '.join(TEST_MESSAGES)}, not {how!r}."
-        raise InvalidRequest(says, code="parameter_invalid", param="how")
+        raise invalid(f"how is one of {', '.join(TEST_MESSAGES)}, not {how!r}.", "how")
     if why := IMPOSSIBLE_MESSAGES.get(signer.scheme, {}).get(how):
-        says = f"There is no message {how!r} where signature_scheme is {signer.scheme!r}: it {why}."
-        raise InvalidRequest(says, code="parameter_invalid", param="how")
+        raise invalid(f"There is no message {how!r} where signature_scheme is {signer.scheme!r}: it {why}.", "how")
     message = TEST_MESSAGES[how](signer, body)
     return message._replace(headers={"Content-Type": signer.media_type, **message.headers})

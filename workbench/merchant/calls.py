@@ -19,12 +19,12 @@ from workbench.domain.wire.keys_and_events import OTHER_FORM
 from workbench.errors import (
     ApiError,
     FieldProblem,
-    InvalidRequest,
     LiveKeyRefused,
     ServiceFailed,
     ServiceUnreachable,
     UnexpectedResponse,
     WorkbenchError,
+    invalid,
 )
 from workbench.visible import visible
 
@@ -186,11 +186,6 @@ def _lost(method: str, url: str, error: httpx.RequestError) -> WorkbenchError:
     why = str(error).rstrip(".") or type(error).__name__
     hint = "Nothing was changed." if sent_nothing else _UNKNOWN_OUTCOME
     return ServiceUnreachable(f"{method} {mask(url)} got no response: {why}.", hint=hint)
-
-
-def invalid(message: str, param: str | None = None, *, hint: str = "") -> InvalidRequest:
-    """The error for an argument that cannot be sent; `param` is its name, None if no single argument is at fault."""
-    return InvalidRequest(message, code="parameter_invalid", param=param, hint=hint)
 
 
 def host_of(url: str, name: str = "base_url") -> str:

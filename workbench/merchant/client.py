@@ -15,8 +15,8 @@ from workbench.domain.wire.base import List, NumberedList
 from workbench.domain.wire.keys_and_events import ApiKey, Deleted, Delivery, Event, Plant, Token, WebhookEndpoint
 from workbench.domain.wire.payments_and_payouts import Balance, Charge, PaymentIntent, Payout, Refund
 from workbench.domain.wire.sandbox_controls import DASHBOARD
-from workbench.errors import InvalidRequest, RateLimited, UnexpectedResponse, WaitExpired, WorkbenchError
-from workbench.merchant.calls import Calls, RequestParts, checked_text, host_of, invalid, segments
+from workbench.errors import InvalidRequest, RateLimited, UnexpectedResponse, WaitExpired, WorkbenchError, invalid
+from workbench.merchant.calls import Calls, RequestParts, checked_text, host_of, segments
 from workbench.resources import Closing
 
 

@@ -216,8 +216,7 @@ def _caller_by_credential(tx: Transaction, credential: Credential) -> Caller:
             raise AuthenticationFailed("The token was replaced by a newer one.", code="token_replaced")
         if tx.now_ms >= pair.issued_ms + LIFETIME_MS:
             raise AuthenticationFailed("The token has expired; refresh it.", code="token_expired")
-        holder = tx.accounts.get(pair.account)
-        return Caller("token", pair.account, holder.name if holder else "")
+        return Caller("token", pair.account, tx.accounts[pair.account].name)
     raise AuthenticationFailed("The key does not belong to this sandbox.", code="key_invalid")
 
 

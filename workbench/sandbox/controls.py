@@ -19,14 +19,14 @@ from workbench.domain.wire import ledger_and_trace as traced
 from workbench.domain.wire import sandbox_controls as wire
 from workbench.domain.wire.base import MAX_AT_MS, FindQuery, Found, OfSandbox, Rows
 from workbench.domain.wire.ledger_and_trace import TracePage, TraceQuery, TraceRow
-from workbench.errors import InvalidRequest, NotFound, StateConflict
+from workbench.errors import InvalidRequest, NotFound, StateConflict, invalid
 from workbench.sandbox import exchange, operations, service
 from workbench.sandbox.operations import BEARER, Operation
 from workbench.sandbox.provenance import relied_on
 from workbench.sandbox.service import Caller, accounts, balances, books, check_known, handsets, view_of, webhooks
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.journal import Journal
-from workbench.sandbox.store.rows import Condition, Screen, StoredCall, StoredPayment, calls_named, rows_holding
+from workbench.sandbox.store.rows import Condition, Screen, StoredCall, StoredPayment, calls_named, payments_named
 from workbench.sandbox.store.transaction import Filters, R, Table
 from workbench.text.diagram import step_of
 from workbench.text.snippets import snippet_of
@@ -140,11 +140,10 @@ def run_simulation(tx: Transaction, caller: Caller, body: wire.Simulate) -> wire
     is done. Raises InvalidRequest: too many commands, an unknown command, or a simulation without a name.
     """
     if not _SIMULATION.fullmatch(body.simulation):
-        raise InvalidRequest("simulation is 1 to 40 letters and digits.", code="parameter_invalid", param="simulation")
+        raise invalid("simulation is 1 to 40 letters and digits.", "simulation")
     unknown = {command.what for command in body.commands} - {*wire.SIMULATED}
     if unknown or len(body.commands) > wire.MAX_COMMANDS:
-        message = f"commands are at most {wire.MAX_COMMANDS}, each one of {', '.join(wire.SIMULATED)}."
-        raise InvalidRequest(message, code="parameter_invalid", param="commands")
+        raise invalid(f"commands are at most {wire.MAX_COMMANDS}, each one of {', '.join(wire.SIMULATED)}.", "commands")
     done = tx.last(counter_of(body))
     if body.cursor > done:
         message = f"{done} commands of this simulation are done, which is before the cursor."
@@ -163,7 +162,7 @@ def payments(tx: Transaction, caller: Caller, *, query: wire.PaymentsQuery) -> F
     check_known(states, wire.PAYMENT_STATES, "is no state of a payment; they are", param="status")
     also = _time_conditions(query, "created_ms")
     if query.search is not None:
-        also.append(rows_holding(query.search, "id", "charge", "description", phone="phone"))
+        also.append(payments_named(query.search))
     for sign, bound in ((">=", query.min_minor), ("<=", query.max_minor)):
         also += [] if bound is None else [Condition(f"amount_minor {sign} ?", (bound,))]
     equals = {"account": caller.account, "state": states or None, "provider": query.provider or None}
@@ -387,7 +386,7 @@ def _control(method: str, path: str, run: Callable[..., object], **more: object)
         "response": signature["return"],
         **more,
     }
-    if isinstance(columns["response"], UnionType):  # beside the response stands Refused
+    if isinstance(columns["response"], UnionType):  # beside the response stands ApiError
         columns["response"] = get_args(columns["response"])[0]
     return Operation(method=method, path=f"/sandbox/{path}", run=run, **columns)
 

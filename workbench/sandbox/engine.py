@@ -31,7 +31,7 @@ from workbench.sandbox import controls, month, operations
 from workbench.sandbox.access import Admitted, preflight, shared_with
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Responder
-from workbench.sandbox.messages import MAX_BODY_BYTES, Answer, Arrived, InForce, Request, Response, Speaker
+from workbench.sandbox.messages import MAX_BODY_BYTES, UNSEEN_KEY, Answer, Arrived, InForce, Request, Response, Speaker
 from workbench.sandbox.openapi import pages
 from workbench.sandbox.openapi.pages import PAGES, Page
 from workbench.sandbox.operations import Operation
@@ -48,7 +48,6 @@ _NOTED_HEADERS = {
     )
 }  # fmt: skip
 """Lower-case name → usual name, for each header that a Request has."""
-_UNSEEN = UNSEEN.lower()
 _PREFLIGHT = "access-control-request-method"
 _MOST_DIGITS = 18
 """A Content-Length with more digits is over any limit, and Python refuses to parse very long numbers."""
@@ -153,7 +152,7 @@ class InProcess(httpx.BaseTransport):
         """Returns the response to a request, after running the jobs that the request made due."""
         headers = headers_in(request.headers.raw)
         answer = self._engine.app.respond(Arrived(request.method, request.url.raw_path, headers, request.read()))
-        only_looks = request.method in ("GET", "HEAD") and (_UNSEEN in headers or self._watchers.is_watching())
+        only_looks = request.method in ("GET", "HEAD") and (UNSEEN_KEY in headers or self._watchers.is_watching())
         if not only_looks:
             self._engine.run_due()
             self._watchers.notify()

@@ -45,9 +45,9 @@ from workbench.errors import (
 )
 from workbench.sandbox.access import caller_of, challenges, credential_in
 from workbench.sandbox.messages import ERROR_FORMATS, JSON, MAX_BODY_BYTES, InForce, Request, Response, log_fault
-from workbench.sandbox.operations import MARKS, Operation, deprecated_in, deprecation_headers
+from workbench.sandbox.operations import ERRORS, MARKS, Operation, deprecated_in, deprecation_headers
 from workbench.sandbox.provenance import TRIGGERED, Rows, provenance, refused_by, relied_by, touched_by
-from workbench.sandbox.service import Caller, Cause, Refused
+from workbench.sandbox.service import Caller, Cause
 from workbench.sandbox.service.payments import with_script
 from workbench.sandbox.store import NotNow, Store, Transaction
 from workbench.sandbox.store.rows import KeptResponse, StoredCall
@@ -66,9 +66,6 @@ _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
 _MAX_KEPT_TEXT: Final = 20_000
 _MAX_KEPT_ID: Final = 80
 _NOT_KEPT: Final = "(not kept: it may hold a password)"
-_REFUSED: Final = 300
-"""The lowest status that counts as a failure."""
-_ERRORS: Final = 400
 _REUSED: Final[Mapping[int, type[ApiError]]] = {422: IdempotencyKeyReused, 409: StateConflict, 400: InvalidRequest}
 """Value of the register's `reused_key_status` → the error for a key that is sent again with another body."""
 KEY: Final = re.compile(
@@ -224,7 +221,7 @@ def _finish(tx: Transaction, call: _Call, response: Response) -> Response:
     own = {"Request-Id": call.id}
     if tx.gaps.version_header == "api_version":
         own["Api-Version"] = API_VERSION
-    succeeded = response.status < _REFUSED
+    succeeded = response.status < ERRORS
     if operation is not None:
         replayed, relied = "Idempotent-Replayed" in response.headers, response.relied
         if operation.traced and tx.last(MARKS) and (ends := deprecation_headers(tx, operation.id)):
@@ -241,12 +238,13 @@ def _finish(tx: Transaction, call: _Call, response: Response) -> Response:
 
 
 def _write_down(tx: Transaction, call: _Call, seq: int, response: Response) -> None:
-    """Records a call and its response in the trace, masked."""
+    """Records a call and its response in the trace, masked; a read's call waits for the next command."""
     request = call.request
     named = request.path_params.get("intent_id") or request.path_params.get("charge_id")
     bodies = _kept_request(request, call.operation), response.body.decode("utf-8", "replace")
     request_body, response_body = mask_beginnings(bodies, _MAX_KEPT_TEXT)
-    tx.trace(
+    record = tx.later.append if tx.reads_only else tx.calls.add
+    record(
         StoredCall(
             id=call.id,
             seq=seq,
@@ -394,7 +392,7 @@ def _keep(tx: Transaction, call: _Call, scope: str, response: Response) -> None:
 
     If the register's `idempotency_keeps_errors` is `none`, no error is stored.
     """
-    if response.status >= _ERRORS and tx.gaps.idempotency_keeps_errors == "none":
+    if response.status >= ERRORS and tx.gaps.idempotency_keeps_errors == "none":
         return
     # A conflict is never kept, so that the same request may come again; the first response stays.
     if response.status == StateConflict.status or _kept_for(tx, scope) is not None:
@@ -486,8 +484,8 @@ def _run_operation(tx: Transaction, call: _Call, operation: Operation, caller: C
     if caller.scenario == scenarios.SERVER_ERROR_AFTER:
         failure = ServiceFailed("The service failed after it had done what was asked, as the scenario asks.")
         return replace(_error_response(tx, call, failure), payment=_payment_of(result))
-    if isinstance(result, Refused):
-        refused = _error_response(tx, call, result.error)
+    if isinstance(result, ApiError):
+        refused = _error_response(tx, call, result)
         triggered = TRIGGERED if operation.phone is not None and requested is None else ()
         return replace(refused, relied=refused.relied + touched() + also + triggered)
     shown = result if operation.shown is None else operation.shown(result)

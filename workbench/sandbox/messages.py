@@ -36,7 +36,7 @@ _UNESCAPED_IN_PATH: Final = "/:@!$&'()*+,;="
 JSON: Final = "application/json"
 _MOST: Final = 300
 """The most characters of a text from outside in a log line: a pipe takes up to 4,096 bytes without splitting a line."""
-_UNSEEN: Final = UNSEEN.lower()
+UNSEEN_KEY: Final = UNSEEN.lower()
 _GOOD, _ODD, _BAD = "\x1b[32m", "\x1b[33m", "\x1b[31m"
 _FAILURES: Final = {4: _ODD, 5: _BAD}
 """First digit of a failed request's status → the colour of its line: 4 for the client's faults, 5 for the service's."""
@@ -184,7 +184,7 @@ class Speaker:
 
     def request(self, arrived: Arrived, answer: Answer, took_s: float) -> None:
         """Writes the line about a request, except for a GET or HEAD that is untraced or for a file of the console."""
-        is_unseen = _UNSEEN in arrived.headers or arrived.target.startswith(b"/console/")
+        is_unseen = UNSEEN_KEY in arrived.headers or arrived.target.startswith(b"/console/")
         if is_unseen and arrived.method in ("GET", "HEAD"):
             return
         status, headers = answer.status, dict(answer.headers)

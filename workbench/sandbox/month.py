@@ -14,17 +14,16 @@ from workbench.domain.reading import body_from
 from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.domain.wire.base import to_json
 from workbench.domain.wire.sandbox_controls import Input, Script, Simulate, SimulatedCommand
-from workbench.errors import IdempotencyKeyReused, NotFound, PaymentDeclined, StateConflict
+from workbench.errors import ApiError, IdempotencyKeyReused, NotFound, PaymentDeclined, StateConflict
 from workbench.sandbox import controls, exchange, operations
 from workbench.sandbox.access import caller_of
 from workbench.sandbox.driver import Command, Driver
 from workbench.sandbox.messages import Request
-from workbench.sandbox.service import Caller, Refused, balances, handsets
+from workbench.sandbox.service import Caller, balances, handsets
 from workbench.sandbox.store import Transaction
 
 _SLICE_S: Final = 0.5
 """Seconds during which one call starts commands; the last command may run on for as long again."""
-_ERRORS: Final = 400
 _OPERATIONS: Final = {operation.id: operation for operation in operations.OPERATIONS}
 
 
@@ -64,7 +63,7 @@ def _make_call(tx: Transaction, caller: Caller, operation: str, body: Mapping[st
     Raises StateConflict: the call is refused, other than by a decline.
     """
     response = exchange.call_within(tx, caller, _OPERATIONS[operation], body, **more)
-    if response.status >= _ERRORS and response.status != PaymentDeclined.status:
+    if response.status >= operations.ERRORS and response.status != PaymentDeclined.status:
         raise StateConflict(f"{operation} was answered {response.status}, as was scripted.", code="simulation_failed")
 
 
@@ -92,8 +91,8 @@ def _confirm_intent(tx: Transaction, caller: Caller, command: SimulatedCommand) 
 
 def _enter_pin(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
     shown = handsets.enter(tx, caller, Input(SANDBOX_PIN), phone=command.phone)
-    if isinstance(shown, Refused):
-        raise shown.error
+    if isinstance(shown, ApiError):
+        raise shown
 
 
 def _create_refund(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:

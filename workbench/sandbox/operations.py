@@ -28,6 +28,8 @@ BEARER: Final = ("Bearer",)
 BASIC: Final = ("Basic",)
 EITHER: Final = ("Bearer", "Basic")
 NO_KEY: Final = ()
+ERRORS: Final = 400
+"""The lowest status of an operation's error; no operation redirects."""
 
 ANY_POST: Final = scenarios.FAULTS
 """Scenarios that the header Sandbox-Scenario can request in every POST."""

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from functools import cache, partial
 from http.client import HTTPException, HTTPResponse
-from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, cast
 from urllib.parse import unquote, urlsplit
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
@@ -36,7 +36,6 @@ from workbench.sandbox.messages import log_fault
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-T = TypeVar("T")
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 LOOPBACK: Final = "127.0.0.1"
 _PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")

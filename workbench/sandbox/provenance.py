@@ -21,14 +21,12 @@ from workbench.domain.scenarios import ENDING, SCENARIOS, TEST_NUMBERS
 from workbench.domain.wire.keys_and_events import ABOUT, CloudEvent, Event
 from workbench.domain.wire.ledger_and_trace import CALL, WEBHOOK, TraceRow
 from workbench.domain.wire.payments_and_payouts import CreateCharge, CreatePaymentIntent, PaymentIntent
-from workbench.sandbox.operations import Operation
+from workbench.sandbox.operations import ERRORS, Operation
 from workbench.sandbox.service import Caller
 
 Rows = tuple[str, ...]
 """Names of rows of the register."""
 
-_ERRORS: Final = 300
-"""The lowest status that does not count as a success."""
 _DECLINED: Final = 402
 _OF_ZED: Final = tuple(f"{before}{prefix}" for before in (COUNTRY_CODE, "0") for prefix in ZED.prefixes)
 """Beginnings of Zed Mobile's numbers, international and national."""
@@ -47,13 +45,13 @@ def provenance(operation: Operation, status: int, media_type: str, relied: Rows 
     """
     is_shown, is_sandboxes = (status, media_type) in operation.shows, operation.source == "sandbox"
     source = f'documented; sections="{operation.source}"' if is_shown else "sandbox" if is_sandboxes else "assumed"
-    kind = "success" if status < _ERRORS else "error"
+    kind = "success" if status < ERRORS else "error"
     # A success of the sandbox's own operations leaves nothing open.
     is_open = not is_shown and not (is_sandboxes and kind == "success")
     kinds = [operation.source, str(status), *([f"unshown_{kind}"] if is_open else [])]
     kinds += ["replayed", f"replayed_{kind}"] if replayed else []
     rows = {*relied, *operation.gone, *(row for name in kinds for row in _OF_RESPONSE.get(name, ()))}
-    if status < _ERRORS:
+    if status < ERRORS:
         rows |= {*_SETTLING.get(operation.id, ()), *_of_response(operation.response)}
     return f'{source}; gaps="{" ".join(sorted(rows))}"' if rows else source
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from workbench.errors import PortTaken, ServeRefused, WorkbenchError
+from workbench.process import signals_mean
 from workbench.sandbox.access import LAST_PORT, Admitted
 from workbench.sandbox.connections import ConnectionServer
 from workbench.sandbox.engine import Door, Engine
@@ -188,7 +189,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
         at_end.enter_context(closing(bound))
         door = Door(address.base_url, address.port)
         access = Admitted((host, address.address, *allow_hosts), allow_origins), door
-        at_end.enter_context(_signals_mean(lambda: sys.exit(0)))
+        at_end.enter_context(signals_mean(lambda _: sys.exit(0)))
         path = settings.path
         if path is None:
             path = Path(at_end.enter_context(tempfile.TemporaryDirectory(prefix="workbench-"))) / "store.db"
@@ -221,7 +222,8 @@ async def _work(engine: Engine, access: "_Access", bound: socket.socket, ready: 
     """
     ended, runner = asyncio.Event(), _Runner(engine)
     server = ConnectionServer(engine, engine.app_to_serve(*access), after_each=lambda: None)
-    with _signals_mean(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set)):
+    loop = asyncio.get_running_loop()
+    with signals_mean(lambda _: loop.call_soon_threadsafe(ended.set)):
         await server.answer_until(ended, bound, on_tick=runner.tick, ready=ready)
     runner.end(_HURRY_S)
 
@@ -255,7 +257,7 @@ def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> No
         _LOG.error("%s; so the server ends.", why)
         sys.exit(1)
     finally:
-        with _signals_mean(lambda: None):
+        with signals_mean(lambda _: None):
             started = [process for process in family if process.pid is not None]
             for process in started:
                 process.terminate()
@@ -291,22 +293,6 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-@contextmanager
-def _signals_mean(do: Callable[[], object]) -> Iterator[None]:
-    """During the block, calls `do` when this process is asked to stop: SIGTERM, Ctrl-C, a closed terminal."""
-    names = ("SIGTERM", "SIGINT", "SIGHUP")
-    numbers = [number for name in names if (number := getattr(signal, name, None)) is not None]
-    # An ignored hang-up, as under nohup, stays ignored.
-    before = {number: signal.getsignal(number) for number in numbers if signal.getsignal(number) != signal.SIG_IGN}
-    for number in before:
-        signal.signal(number, lambda *_: do())
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

@@ -152,10 +152,7 @@ def _drawing(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
 
 
 def _arrow_texts(step: TraceStep, room: float) -> tuple[list[str], list[str]]:
-    """The lines above an arrow, and the lines above the arrow of its response.
-
-    A webhook has label and status on one arrow.
-    """
+    """The lines above an arrow, and above the arrow of its response. A webhook has label and status on one arrow."""
     label, response = crossed(step)
     if step.kind == WEBHOOK and step.response:
         label, response = f"{'✗ ' if step.is_bad else ''}{step.label} {step.response}", ""

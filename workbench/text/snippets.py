@@ -162,8 +162,7 @@ def _is_content_type(name: str) -> bool:
 def _body(body: object, path: str) -> tuple[Any, str | None]:
     """The body's value without secrets, and its text; a body that is not JSON is only masked.
 
-    The text equals the one that the client sends, with every digit, so that a repeated idempotency key has the same
-    body.
+    The text equals what the client sends, with every digit, so that a repeated idempotency key has the same body.
     """
     value: Any = body
     if isinstance(body, str):

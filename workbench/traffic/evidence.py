@@ -144,10 +144,14 @@ def _bounds(traffic: Sequence[ObservedCall]) -> Readings:
 
 
 def _bounds_in(unit: str, traffic: Sequence[ObservedCall]) -> tuple[Reading, str]:
-    """The bounds that amounts show if charges are in `unit`, and the exchange that shows them, empty if none does."""
+    """The bounds that amounts show if charges are in `unit`, and the exchange that shows them, empty if none does.
+
+    A refused negative amount shows nothing, since all bounds refuse it.
+    """
     decided = {
         call.amount * (CENT if unit == "minor" and call.id == "createCharge" else 1): call for call in traffic
-        if call.amount and not call.is_fraction and (call.ok or (call.status in {400, 422} and "amount" in call.text))
+        if call.amount and not call.is_fraction
+        and (call.ok or (call.status in {400, 422} and "amount" in call.text and call.amount > 0))
         and (call.id == "createPaymentIntent" or (call.id == "createCharge" and call.amount.as_tuple().exponent == 0))
     }  # fmt: skip
     low, high = _BOUNDS["1_to_20000"]

@@ -20,7 +20,7 @@ from workbench.domain.moments import lusaka_text
 from workbench.domain.money import money_text
 from workbench.domain.wire import ledger_and_trace as wire
 from workbench.domain.wire.sandbox_controls import Payment
-from workbench.errors import InvalidRequest, NotFound
+from workbench.errors import NotFound, invalid
 from workbench.merchant.calls import checked_text
 from workbench.session import SandboxControl, receipt
 from workbench.text import svg
@@ -162,8 +162,7 @@ class Exchange:
         request = structs.replace(sent, headers=headers, body=whole(sent.body))
         call = structs.replace(self._call, target=whole(self._call.target), request=request)
         if masked == number or call == self._call:
-            message = f"number is not one that is masked in this call: {masked} does not occur in it."
-            raise InvalidRequest(message, code="parameter_invalid", param="number")
+            raise invalid(f"number is not one that is masked in this call: {masked} does not occur in it.", "number")
         return Exchange({**self._row, "detail": to_builtins(call)}, self._base_url)
 
     @cached_property
@@ -380,9 +379,6 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
         if isinstance(index, int):
             return self._rows[index]
         return self._with(self._rows[index])
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self._rows)
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -34,16 +34,7 @@ from workbench.analysis.reconcile.proof import Run
 from workbench.analysis.reconcile.suggestions import suggestions_of
 from workbench.analysis.report import captions
 from workbench.analysis.report.totals import Reconciled, in_own_currency, sums_by_account
-from workbench.analysis.rules import (
-    AMOUNT,
-    BY_KEY,
-    KEY,
-    USUAL_DAYS,
-    WITHOUT_KEYS,
-    MatchRules,
-    rules_of,
-    unknown_kinds,
-)
+from workbench.analysis.rules import AMOUNT, BY_KEY, KEY, USUAL_DAYS, WITHOUT_KEYS, MatchRules, rules_of, unknown_kinds
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS, PROOF, SIGNED
 from workbench.analysis.statements.statement import Statement
 from workbench.domain.moments import LUSAKA
@@ -521,6 +512,7 @@ def _notes(run: Run, broken: Broken, lines: Sequence[Mapping[str, Any]]) -> Iter
     for file in files:
         yield from _far(file, closing.get(file.account))
     yield from (f"{file.name}: {remark}" for file in (books, *files) if file for remark in file.remarks)
+    yield from run.inputs.remarks
     if books and run.brought.is_first:
         with_balance = books.table["account"].filter(books.table["balance_minor"].is_valid()).unique().to_pylist()
         if silent := sorted(names.get(account, account) for account in {*closing}.difference(with_balance)):

@@ -534,6 +534,9 @@ def _plain(pairs: pa.Table, run: Run) -> dict[str, pa.ChunkedArray]:
         pc.binary_join_element_wise(pairs["code"], pairs["account"], UNIT),
         lambda text: codes.settlement_of(*text.split(UNIT, 1)),
     )
+    has_currency = pc.equal(pairs["s_currency"], _own_currency(pairs, run.currencies)).fill_null(fill_value=False)
+    is_ours_wrong = pc.and_(pc.equal(pairs["code"], codes.CURRENCY_MISMATCH), has_currency)
+    settlements = pc.if_else(is_ours_wrong, codes.CORRECT_CURRENCY, settlements)
     expected_in = {name: ", ".join(sorted({book.source for book in run.books_of(name)})) for name in run.accounts}
     return gross | {
         "statement": pc.if_else(statement, pairs["s_source"], mapped(pairs["account"], expected_in.__getitem__)),

@@ -500,7 +500,7 @@ def code_of(allowed: Allowed) -> str:
     `allowed` permits.
     """
     fields = {
-        "currency_mismatch": "l_currency <> s_currency",
+        codes.CURRENCY_MISMATCH: "l_currency <> s_currency",
         "status_mismatch": f"(l_status = '{COMPLETED}') <> (s_status = '{COMPLETED}')",
         "direction_mismatch": "l_direction <> s_direction",
         "amount_mismatch": f"abs(l_amount - s_amount) > {allowed.amount_minor}",

@@ -329,10 +329,7 @@ def applied(
     kept = [row for row in _rows(carried[carried["state"] != ENDED]) if decided_now.isdisjoint(ids_of(row))]
     withdrawn = {row["break"] for row in [*kept, *current] if row["verdict"] == WITHDRAWN}
     breaks = ruled(breaks, rules, withdrawn)
-    # Where a rule fits, the withdrawal is kept, because the rule would decide again.
-    fitted = {*breaks.loc[breaks["rule"].notna(), "id"]} if withdrawn else {}
-    rows = [*kept, *(row for row in current if row["verdict"] != WITHDRAWN or row["break"] in fitted)]
-    rows.sort(key=lambda row: row["break"] or "")
+    rows = sorted([*kept, *current], key=lambda row: row["break"] or "")
     if not rows:
         return breaks, frame([], DECISION)
     wanted = sorted({other for row in rows for other in ids_of(row)})
@@ -441,7 +438,7 @@ def closed_breaks(decided: pd.DataFrame, matched: pa.Table, decisions: pd.DataFr
         return frame([], CLOSED_BREAK)
     same = [name for name in CLOSED_BREAK if name != "rule"]
     closed_rows = [dict(zip(same, row, strict=True)) for row in python_rows(decided, *same)]
-    named = ("account", "key", "code", "break", "verdict", "who", "when", "why")
+    named = ("account", "key", "code", "break", "verdict", "partner", "who", "when", "why")
     # A key may have several breaks, told apart by their codes; a decision that a person wrote may name no code.
     about = {
         (account, bare_key(key or ""), code): dict(zip(("id", *named[4:]), row, strict=True))

@@ -115,10 +115,7 @@ def _database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001  no pr
 
 
 class SqlEngine:
-    """DuckDB: loads tables into a connection of its own, runs SQL, and returns the rows.
-
-    `_Spark` overrides what differs.
-    """
+    """DuckDB: loads tables into its own connection, runs SQL, and returns the rows. `_Spark` overrides what differs."""
 
     name = DUCKDB
     failures: tuple[type[Exception], ...] = (duckdb.Error, pa.ArrowException)

@@ -2,8 +2,8 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from glob import glob, has_magic
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import narwhals.stable.v2 as nw
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -88,7 +89,8 @@ class Side(NamedTuple):
     """The columns of a side, and texts for errors.
 
     `called` is the side's name in a sentence. `columns_from` and `file_from` tell where to get a table or a file with
-    the columns. `first` begins the list of inputs that an error suggests.
+    the columns. `first` begins the list of inputs that an error suggests. `nth` follows the name of a table in a list
+    of statements: a blank and its number.
     """
 
     called: str
@@ -96,6 +98,7 @@ class Side(NamedTuple):
     file_from: str
     first: str
     columns: Columns
+    nth: str = ""
 
 
 THE_LEDGER: Final = Side(
@@ -271,10 +274,10 @@ def input_table(native: Native, side: Side) -> InputTable:
         return InputTable(PATHS, paths, side, paths[0].name if len(paths) == 1 else f"{len(paths)} files")
     if isinstance(native, OwnLedger) and side is THE_LEDGER:
         return InputTable(ARROW, native.table, side, native.name, native.sha256, native)
-    if isinstance(native, Statement) and side is THE_STATEMENT:
+    if isinstance(native, Statement) and side is not THE_LEDGER:
         return InputTable(ARROW, native.table, side, native.name, native.sha256)
     library, called = type(native).__module__.partition(".")[0].lstrip("_"), type(native).__name__
-    name = f"{library} {called}"
+    name = f"{library} {called}{side.nth}"
     if isinstance(native, pd.DataFrame):
         # A shop's own payment may be of any type, and is never read.
         known = native[[name for name in native.columns if name in side.columns and name != "payment"]]
@@ -301,22 +304,28 @@ def _read(native: Native, side: Side, phone_key: str | Path | bytes | None = Non
     headings = [] if is_file else _headings(native)
     if isinstance(native, OwnLedger | Statement) or not (is_file or _is_unread(headings, side)):
         return native
-    reads: Callable[..., Any] = read_statement if is_file and side is THE_STATEMENT else read_ledger
+    is_statement, nth = side is not THE_LEDGER, "" if isinstance(native, str | Path) else side.nth
+    reads: Callable[..., Any] = read_statement if is_file and is_statement else read_ledger
     options: dict[str, Any] = {"phone_key": phone_key}
     try:
-        if side is THE_STATEMENT and not is_file:
+        if is_statement and not is_file:
             # A bank's rows often have no key.
             name = Path(native).name if isinstance(native, str | Path) else type(native).__name__
             options["layout"] = named_alike(name, [(headings, None)], makes_keys=True)
         result = reads(native, **options)
     except StatementRefused as wrong:
         wrong.hint = wrong.hint.replace("Pass ", f"Read it first with {reads.__name__}(), and pass ")
-        wrong.say(wrong.message)
+        name = wrong.facts.get("file", "")
+        wrong.say(wrong.message.replace(name, f"{name}{nth}", 1))
         raise
-    if side is THE_LEDGER or isinstance(result, Statement):
-        return result
-    rows = result.rows.rename(columns={"kind": "type", "reverses": "related"})
-    return rows.assign(statement=result.name, line=range(1, len(rows) + 1), problem=None).astype({"problem": "string"})
+    return replace(result, name=f"{result.name}{nth}") if nth else result
+
+
+def _rows_of_statement(read: OwnLedger) -> pd.DataFrame:
+    """The rows of a statement's table that `read_ledger` read, numbered as in the table."""
+    rows = read.rows.rename(columns={"kind": "type", "reverses": "related"})
+    lines = np.setdiff1d(np.arange(1, len(rows) + len(read.zeros) + 1), read.zeros)
+    return rows.assign(statement=read.name, line=lines, problem=None).astype({"problem": "string"})
 
 
 def _headings(native: Native) -> list[str]:
@@ -334,7 +343,7 @@ def _is_unread(headings: Collection[str], side: Side) -> bool:
     if side is THE_LEDGER:
         return {"account", "key"} <= {*headings} and not {*headings} >= _OF_THE_WORKBENCH
     has_rows = not any({*either}.isdisjoint(headings) for either in _OF_A_STATEMENT)
-    return has_rows and {"entry", "statement"}.isdisjoint(headings)
+    return has_rows and "statement" not in headings and not {*headings} >= _OF_THE_WORKBENCH
 
 
 def _files(path: Path, side: Side) -> list[Path]:
@@ -386,13 +395,13 @@ def side_rows(frame: Frame, side: str, *, carried: bool = False) -> Frame:
     """SQL for the rows of one side with the columns ROW.
 
     `frame` has the columns of the side, as an engine loads them, and with `carried` also the column `was`, the break's
-    id in the earlier run, which is null otherwise. An empty key or batch becomes null, since many tables have an empty
-    text in place of a null.
+    id in the earlier run, which is null otherwise. An empty key, batch or currency becomes null, since many tables have
+    an empty text in place of a null.
     """
     columns = {our: f'"{own}"' for our, own in (SHARED | OWN[side]).items()} | {"side": f"'{side}'"}
     # A day outside of DAYS counts as missing.
     columns["day"] = f"case when business_date between {DAYS[0]} and {DAYS[1]} then business_date end"
-    columns |= {name: f"nullif({name}, '')" for name in ("key", "batch")}
+    columns |= {name: f"nullif({name}, '')" for name in ("key", "batch", "currency")}
     columns |= dict.fromkeys({"source", "entry", "state", "problem"}.difference(OWN[side]), NULL)
     columns |= {} if carried else {"was": NULL}
     plain = conform(frame, {name: kind for name, kind in ROW.items() if name not in _DERIVED}, **columns)
@@ -401,11 +410,15 @@ def side_rows(frame: Frame, side: str, *, carried: bool = False) -> Frame:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The input tables; `reported` is name → statement, for statements that were read from files."""
+    """The input tables; `reported` is name → statement, for statements that were read from files.
+
+    `remarks` are sentences on the rows of statements in other tables.
+    """
 
     ledger: InputTable
     statements: tuple[InputTable, ...]
     reported: Mapping[str, Statement]
+    remarks: Sequence[str]
 
     def statement_rows(self, engine: SqlEngine) -> Frame:
         """SQL for the rows of all statements, with the columns ROW."""
@@ -445,11 +458,20 @@ def read_inputs(ledger: Native, statement: Native, phone_key: str | Path | bytes
     no statement, or a file is given twice. Raises StatementRefused: see _read.
     """
     listed = list(statement) if isinstance(statement, list | tuple) else [statement]
-    tables = [_read(table, THE_STATEMENT, phone_key) for table in listed]
-    if not tables:
+    if not listed:
         raise ReconcileRefused("There is no statement to reconcile with.")
+    sides, tables, remarks = [THE_STATEMENT], list[Native](), list[str]()
+    if len(listed) > 1:
+        numbers = range(1, len(listed) + 1)
+        sides = [THE_STATEMENT._replace(called=f"Statement {nth}", nth=f" {nth}") for nth in numbers]
+    for native, side in zip(listed, sides, strict=True):
+        table = _read(native, side, phone_key)
+        if isinstance(table, OwnLedger) and table is not native:
+            remarks += [f"{table.name}: {remark}" for remark in table.remarks]
+            table = _rows_of_statement(table)
+        tables.append(table)
     reported = [item for item in tables if isinstance(item, Statement)]
-    sources = [input_table(item, THE_STATEMENT) for item in tables]
+    sources = [input_table(item, side) for item, side in zip(tables, sides, strict=True)]
     hashes = Counter(file.sha256 for file in reported)
     names = Counter(file.name for file in reported) + Counter(
         str(path.resolve()) for table in sources if table.kind == PATHS for path in table.native
@@ -459,7 +481,7 @@ def read_inputs(ledger: Native, statement: Native, phone_key: str | Path | bytes
         hint = "Leave one of them out; two different files need two names."
         raise ReconcileRefused(f"The same statement was given twice: {' and '.join(twice)}.", hint=hint, names=twice)
     books = input_table(_read(ledger, THE_LEDGER, phone_key), THE_LEDGER)
-    return Inputs(books, tuple(sources), {file.name: file for file in reported})
+    return Inputs(books, tuple(sources), {file.name: file for file in reported}, remarks)
 
 
 def dated(engine: SqlEngine, ends: Mapping[str, int], compared: str = "<=") -> str:

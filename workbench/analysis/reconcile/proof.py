@@ -379,8 +379,8 @@ def check_accounts(ledger: Totals, books: Sequence[Book]) -> None:
         if not mine:
             in_ledger = sorted({line["account"] for line in ledger} - {None})
             text = f"The ledger has no row of {book.account}, the account of {book.source}."
-            hint = f"It has {', '.join(in_ledger)}. If the statement is of one of these, name it: --account, or "
-            hint += "account='…' to read_statement or in its layout."
+            hint = f"It has {', '.join(in_ledger)}. If the statement is of one of these, name it"
+            hint += ": --account, or account='…' to read_statement or in its layout." if book.file else " in `account`."
             raise ReconcileRefused(text, hint=hint if in_ledger else "It has no row at all.", account=book.account)
         if currencies and book.currencies and not set(book.currencies) & set(currencies):
             theirs, ours = " and ".join(book.currencies), " and ".join(currencies)

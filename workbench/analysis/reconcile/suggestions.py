@@ -32,11 +32,15 @@ MOST: Final = 5
 """The most candidates of a row that are suggested: more candidates are no evidence."""
 _KEY_LENGTHS: Final = range(5, 65)
 """The lengths of keys for which a partner is searched: a shorter key fits by chance, a longer one is free text."""
-_NUMBER: Final = re.compile(r"(?i)(?<![+\w])(?:(?:chq|cheque|check)\W{0,2}(?:no\W{0,2})?(\d+)|(\d{5,}))(?![\w•])")
+_NUMBER: Final = re.compile(
+    r"(?i)(?<![+\w])(?:(?:chq|cheque|check)\W{0,2}(?:no\W{0,2})?(\d+)|(\d{5,}))(?![\w•]|\.\d|,\d\d?\b)"
+)
 """A cheque's number in a narrative, or any number of five digits or more: fewer digits fit by chance.
 
-Digits beside • are a customer's number.
+Digits beside • are a customer's number, and digits before decimals are an amount.
 """
+_CHEQUE: Final = re.compile("(?:chq|chk|cheque|check)(?:no)?")
+"""The letters before a cheque's number, in lower case."""
 _KEY_NUMBER: Final = re.compile(r"\D{0,12}?0*([1-9]\d*)")
 """A key that is a number, perhaps after a prefix and leading zeros, as in `CHQ 000412`."""
 _TIMES_THE_WINDOW: Final = 4
@@ -58,9 +62,9 @@ class _Break(NamedTuple):
     `amount` is the row's gross amount, or the net amount of a batch, with the sign of the effect on the account; None
     for a row that moves no money, and for a break with rows on both sides. `is_duplicate` marks a row whose key another
     row of its side has; the key may be mistyped. `is_unread` marks a row that cannot be used. `numbers` has the numbers
-    in the row's key and narrative, such as a cheque's: each without leading zeros → as written. `beyond` has the
-    distances in days, longer than a rule by amount allows, at which two rows of one amount are suggested. `verdict` is
-    a person's verdict, None for an undecided break.
+    in the row's key and narrative, such as a cheque's: see _numbers. `beyond` has the distances in days, longer than a
+    rule by amount allows, at which two rows of one amount are suggested. `verdict` is a person's verdict, None for an
+    undecided break.
     """
 
     name: str
@@ -74,7 +78,7 @@ class _Break(NamedTuple):
     day: int | None
     is_duplicate: bool = False
     is_unread: bool = False
-    numbers: Mapping[str, str] = MappingProxyType({})
+    numbers: Mapping[str, tuple[str, str]] = MappingProxyType({})
     beyond: range = range(0)
     verdict: str | None = None
 
@@ -168,14 +172,17 @@ def _open_breaks(breaks: pd.DataFrame, beyond: Mapping[str, range]) -> Iterator[
             )
 
 
-def _numbers(key: str | None, narrative: str) -> dict[str, str]:
-    """Number without leading zeros → its text, for the numbers in a narrative and the number that a key consists of.
+def _numbers(key: str | None, narrative: str) -> dict[str, tuple[str, str]]:
+    """Number without leading zeros → its text and its prefix, for the numbers in a narrative and that of a key.
 
-    The text of the key's number is the whole key, with its prefix and zeros.
+    A key's number is its only number, and the text is the whole key. A prefix has only letters, in lower case; it is
+    `cheque` for each spelling of this word, and empty for a narrative's number that is no cheque's.
     """
-    numbers = {text.lstrip("0"): text for texts in _NUMBER.findall(narrative) for text in texts if text.strip("0")}
+    found = ((cheque or digits, "cheque" if cheque else "") for cheque, digits in _NUMBER.findall(narrative))
+    numbers = {text.lstrip("0"): (text, prefix) for text, prefix in found if text.strip("0")}
     if key is not None and has_key(key) and (match := _KEY_NUMBER.fullmatch(key)):
-        numbers.setdefault(match[1], key)
+        letters = "".join(filter(str.isalpha, key)).casefold()
+        numbers.setdefault(match[1], (key, "cheque" if _CHEQUE.fullmatch(letters) else letters))
     return numbers
 
 
@@ -302,9 +309,8 @@ def _shared_numbers(opened: Sequence[_Break], _: _LeftOut) -> Iterator[Proposal]
     for (_account, number), of_sides in by_number.items():
         ours, theirs = of_sides.values()
         for mine, other in product(ours, theirs) if max(len(ours), len(theirs)) <= MOST else ():
-            written = {row.numbers[number] for row in (mine, other)}
-            prefixes = {"".join(filter(str.isalpha, text)).casefold() for text in written} - {""}
-            if mine.moved == other.moved and mine.currency == other.currency and len(prefixes) <= 1:
+            written, prefixes = map(set, zip(mine.numbers[number], other.numbers[number], strict=True))
+            if mine.moved == other.moved and mine.currency == other.currency and len(prefixes - {""}) <= 1:
                 called = f"{mine.label} of the ledger and {other.label} of the statement"
                 same = "account, direction and net amount are the same"
                 name = number if len(written) > 1 else written.pop()

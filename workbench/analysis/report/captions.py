@@ -1,5 +1,6 @@
 """Turns a reconciliation into sentences and small tables for a terminal, a notebook and the HTML page."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -9,7 +10,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from workbench.analysis.break_codes import BREAK_CODES, CODES, INVALID, TIMING, TOLD_AGAIN, has_key
+from workbench.analysis.break_codes import BREAK_CODES, BUCKETS, CODES, INVALID, TIMING, TOLD_AGAIN, has_key
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import totals
 from workbench.analysis.report.totals import Reconciled
@@ -299,12 +300,19 @@ def _line_on_more(more: int, file: Path | None) -> list[str]:
 
 
 def variances(result: Reconciled, currency: str, by: str) -> DisplayTable:
-    """A table of variances by age (`by` is `bucket`) or by `business_date`, for the accounts in one currency."""
+    """A table of variances by age (`by` is `bucket`) or by `business_date`, for the accounts in one currency.
+
+    Breaks in another currency than their account's, and breaks without a date, are left out.
+    """
     order, unit = ("age", "age in days") if by == "bucket" else ("business date", "business date")
-    rows = [
-        (str(name), f"{net.breaks:,}", major_text(net.up_minor, currency), major_text(-net.down_minor, currency))
-        for name, net in totals.nets(result, currency, by).items()
-    ]
+    own, minors = dict(python_rows(result.proof, "account", "currency")), defaultdict[Any, list[int]](list)
+    for account, key, minor in python_rows(totals.in_own_currency(result.breaks, own), "account", by, "variance_minor"):
+        if own.get(account) == currency and key is not None:
+            minors[key].append(minor)
+    rows = []
+    for key in [key for key in BUCKETS if key in minors] if by == "bucket" else sorted(minors):
+        up, down = totals.by_sign(minors[key])
+        rows.append((str(key), f"{len(minors[key]):,}", major_text(up, currency), major_text(-down, currency)))
     columns = [unit, *_numbers("breaks", "ledger has more", "statement has more")]
     return table(f"Breaks by {order}, net of fees, in {currency}", columns, rows)
 

@@ -87,7 +87,7 @@ def write_results(result: Reconciled, out: Path, *, excel: bool = False, matches
             write_page(result, out)
         return [out]
     is_marked, beside = excel and is_csv(out), _beside(out)
-    tables = [(out, result.breaks, BREAK)]
+    tables = [(out, totals.with_withdrawals(result.breaks, result.decisions), BREAK)]
     # What an earlier run left there would be taken for this one's.
     if len(result.suggestions) or beside.exists():
         tables.append((beside, result.suggestions, SUGGESTION))

@@ -93,7 +93,7 @@ def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
     ids = [name for rows in largest.values() for name in rows["id"].dropna()]
     partners = partners_of(breaks, result.suggestions["breaks"], ids)
     for code, count in counts.items():
-        rows = captions.records(totals.settled(largest[code]))
+        rows = captions.records(totals.with_withdrawals(totals.settled(largest[code]), result.decisions))
         # A decision about a whole code is about its open breaks that are not listed, too.
         is_unlisted = (breaks["code"] == code) & breaks["verdict"].isna() & ~breaks.index.isin(largest[code].index)
         rest = [
@@ -153,17 +153,14 @@ def _listed(
         "amounts": amounts,
         "age": "" if row["age_days"] is None else counted(row["age_days"], "day"),
         "own_words": " · ".join(_short(text) for text in own_words if text),
-        "is_decided": row["verdict"] is not None,
+        "is_decided": row["verdict"] not in {None, "open"},
         "suggested": _short(suggested.get(row["id"])),
         **{name: _short(row[name]) for name in ("reason", "settlement")},
     }
 
 
 def _label(key: str | None, description: str | None) -> str:
-    """A name for a break without a key: its narrative `description`, or KEYLESS if it has none.
-
-    Empty if the break has a key.
-    """
+    """A name for a break without a key: its narrative `description`, else KEYLESS. Empty if the break has a key."""
     return "" if has_key(key) else shortened(description or "", _MAX_LABEL) or KEYLESS
 
 

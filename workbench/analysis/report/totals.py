@@ -77,10 +77,7 @@ class Reconciled(Closing):
 
     @cached_property
     def suggestions(self) -> pd.DataFrame:
-        """Open breaks that may be one movement (columns SUGGESTION), computed on first use.
-
-        Only a person can accept them.
-        """
+        """Open breaks that may be one movement, for a person to accept (columns SUGGESTION); computed on first use."""
         return self._suggestions()
 
     @cached_property
@@ -145,14 +142,6 @@ class CodeSums(NamedTuple):
         return self.decided == self.breaks
 
 
-class Net(NamedTuple):
-    """A number of breaks, and the sums of their positive and of their negative variances, in minor units."""
-
-    breaks: int
-    up_minor: int
-    down_minor: int
-
-
 def named(result: Reconciled) -> Reconciled:
     """The result for readers: accounts have the names that the user's books give them."""
     return cast("Reconciled", _Named(result)) if result.account_names else result
@@ -180,6 +169,21 @@ def in_words(verdict: str, who: str | None, why: str | None) -> str:
     """A decision in words: the verdict, then who decided and why, if known."""
     words = codes.VERDICTS.get(verdict, verdict)
     return f"{words}{f' by {who}' if who else ''}{f': {why}' if why else ''}"
+
+
+def with_withdrawals(breaks: pd.DataFrame, decisions: pd.DataFrame) -> pd.DataFrame:
+    """The breaks; one that a person opened again has the verdict `open`, with who opened it, when and why.
+
+    A run that reads these breaks as decisions opens the same ones. `decisions` has the columns DECISION.
+    """
+    opened = decisions[(decisions["verdict"] == "open") & (decisions["state"] == "applied")].set_index("break")
+    if opened.empty:
+        return breaks
+    columns = {
+        name: breaks[name].astype("string").fillna(breaks["id"].map(opened[name]).astype("string"))
+        for name in ("verdict", "who", "when", "why")
+    }
+    return breaks.assign(**columns)
 
 
 def settled(breaks: pd.DataFrame) -> pd.DataFrame:
@@ -237,7 +241,7 @@ def sums_by_code(result: Reconciled) -> list[CodeSums]:
         to_do = {text for text, verdict in zip(settlements, verdicts, strict=True) if text and not verdict}
         totals.append(
             CodeSums(
-                code, currency, len(breaks), sum(rows), *_by_sign(variances),
+                code, currency, len(breaks), sum(rows), *by_sign(variances),
                 decided=sum(verdict is not None for verdict in verdicts),
                 who=listed([*sorted({person for person in who if person}), *of_rules]),
                 oldest_days=max((age for age in ages if age is not None), default=None),
@@ -252,22 +256,6 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([*filter(None, [", ".join(names[:-1])]), *names[-1:]])
 
 
-def nets(result: Reconciled, currency: str, by: str) -> dict[Any, Net]:
-    """Value of the column `by` → the sums over the breaks with that value, in order of the values.
-
-    `by` is `bucket` (of ages) or `business_date`. Only accounts in the given currency count, with their breaks in it.
-    Breaks without a date are left out.
-    """
-    own = dict(python_rows(result.proof, "account", "currency"))
-    accounts = {account for account, code in own.items() if code == currency}
-    variances: defaultdict[Any, list[int]] = defaultdict(list)
-    for account, key, variance in python_rows(in_own_currency(result.breaks, own), "account", by, "variance_minor"):
-        if account in accounts and key is not None:
-            variances[key].append(variance)
-    order = [*codes.BUCKETS] if by == "bucket" else sorted(variances)
-    return {key: Net(len(variances[key]), *_by_sign(variances[key])) for key in order if key in variances}
-
-
 def in_own_currency(breaks: pd.DataFrame, currencies: Mapping[str, str | None]) -> pd.DataFrame:
     """The breaks in the currency of their account, and those that name no currency; `currencies` is by account."""
     own, currency = (breaks[name].astype("string") for name in ("account", "currency"))
@@ -275,7 +263,8 @@ def in_own_currency(breaks: pd.DataFrame, currencies: Mapping[str, str | None]) 
     return breaks[(currency.fillna(own) == own).fillna(value=False)]
 
 
-def _by_sign(variances: Sequence[int]) -> tuple[int, int]:
+def by_sign(variances: Sequence[int]) -> tuple[int, int]:
+    """The sum of the positive variances, and the sum of the negative ones."""
     return sum(minor for minor in variances if minor > 0), sum(minor for minor in variances if minor < 0)
 
 

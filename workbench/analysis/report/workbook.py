@@ -16,7 +16,7 @@ from xlsxwriter.utility import xl_col_to_name
 from xlsxwriter.worksheet import Worksheet
 
 from workbench.analysis.break_codes import VERDICTS, has_key
-from workbench.analysis.files import NUMBER_FORMATS, written_whole
+from workbench.analysis.files import MAX_TEXT, NUMBER_FORMATS, written_whole
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import captions, totals
 from workbench.analysis.report.captions import HEADINGS, PROOF_HEADINGS, heading, key_text
@@ -48,8 +48,6 @@ _NARROWEST: Final = 6
 _MEASURED_ROWS: Final = 5_000
 _CREATED: Final = datetime(2000, 1, 1, tzinfo=UTC)
 """A fixed time of creation, so that two runs over the same inputs write identical files."""
-MAX_TEXT: Final = 32_767
-"""The most characters of a cell, counted in UTF-16 units."""
 CUT_MARK: Final = " … (cut)"
 _MAX_DIGITS: Final = 15
 """The most digits of a number that a spreadsheet stores exactly."""
@@ -90,10 +88,8 @@ class Cells:
         """The function that writes the cells of the column `name`, chosen by the name and the type of its `values`."""
         if name.endswith("_minor"):
             return self._money
-        if pd.api.types.is_bool_dtype(values):
-            return partial(self._plainly, self._plain)
-        if pd.api.types.is_integer_dtype(values):
-            return partial(self._plainly, self._number)
+        if (is_bool := pd.api.types.is_bool_dtype(values)) or pd.api.types.is_integer_dtype(values):
+            return partial(self._plainly, self._plain if is_bool else self._number)
         if str(values.dtype).startswith("date32"):
             return self._dated
         return self._key if name == "key" else partial(self._text, is_long=name in _WRAPPED)
@@ -159,7 +155,7 @@ def write_workbook(result: Reconciled, path: Path | str, *, matches: bool = Fals
             cells = Cells(book)
             _write_cover(book.add_worksheet(COVER), result, cells)
             hidden = [name for name in result.breaks.columns if name not in READ and name != "proposal"]
-            breaks = totals.settled(result.breaks)[[*READ, *hidden]]
+            breaks = totals.with_withdrawals(totals.settled(result.breaks), result.decisions)[[*READ, *hidden]]
             for sheet in _write_frame(book, BREAKS, breaks, cells, list(READ.values())):
                 _fold(sheet, len(hidden))
             optional = [name for name in (SUGGESTIONS, CLOSED) if len(getattr(result, name))]
@@ -268,7 +264,8 @@ def _write_frame(
     room, sheets = MAX_ROWS - 1, []
     for number, start in enumerate(range(0, max(len(frame), 1), room), start=1):
         sheet, rows = book.add_worksheet(name if number == 1 else f"{name} {number}"), frame.iloc[start : start + room]
-        for column, width in enumerate(_write_table(sheet, rows, cells, _HEADINGS.get(name, HEADINGS), 0, fixed)):
+        widths = _write_table(sheet, rows, cells, _HEADINGS.get(name, HEADINGS), 0, fixed)
+        for column, width in enumerate(fixed or widths):
             sheet.set_column(column, column, min(max(width, _NARROWEST), _WIDEST))
         sheet.freeze_panes(1, 0)
         sheet.autofilter(0, 0, len(rows), max(len(rows.columns) - 1, 0))
@@ -290,9 +287,7 @@ def _set_print_layout(sheet: Worksheet) -> None:
 
 
 def _fold(sheet: Worksheet, hidden_columns: int) -> None:
-    """Sets the widths of the columns in READ, hides the further `hidden_columns`, and offers the verdicts as a list."""
-    for column, width in enumerate(READ.values()):
-        sheet.set_column(column, column, width)
+    """Hides the `hidden_columns` after those in READ, and offers the verdicts as a list."""
     first = len(READ)
     sheet.set_column(first, first + hidden_columns - 1, 12, None, {"level": 1, "hidden": True})
     sheet.set_column(first + hidden_columns, first + hidden_columns, None, None, {"collapsed": True})

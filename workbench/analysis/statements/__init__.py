@@ -11,19 +11,6 @@ from workbench.analysis.statements.statement import Statement, read_statement
 from workbench.analysis.statements.writing import StatementWriter, statement_writer, write_statement
 
 __all__ = [
-    "LAYOUTS",
-    "Draft",
-    "Layout",
-    "LayoutCheck",
-    "OwnLedger",
-    "Preamble",
-    "Statement",
-    "StatementWriter",
-    "checked",
-    "draft_layout",
-    "ledger_columns",
-    "read_ledger",
-    "read_statement",
-    "statement_writer",
-    "write_statement",
-]
+    "LAYOUTS", "Draft", "Layout", "LayoutCheck", "OwnLedger", "Preamble", "Statement", "StatementWriter", "checked",
+    "draft_layout", "ledger_columns", "read_ledger", "read_statement", "statement_writer", "write_statement",
+]  # fmt: skip

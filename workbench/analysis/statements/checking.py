@@ -85,10 +85,6 @@ def _row(row: Mapping[Any, Any]) -> dict[str, Any]:
     return cells | amounts | {name: text(name) for name in _TEXTS}
 
 
-_OPTIONS: Final = {"account": "account", "date_format": "dates", "currency": "currency"}
-"""Option of `read_statement` → the setting that it overrides."""
-
-
 def checked(
     path: str | Path,
     *,
@@ -109,8 +105,8 @@ def checked(
             raise
         draft = draft_layout(source)
         statement = read_as(source, draft.layout, **options)
-        # The caller's options settle their doubts.
-        settled = {setting for name, setting in _OPTIONS.items() if options.get(name)}
+        # The caller's options settle the doubts about the settings that they override.
+        settled = {"dates" if name == "date_format" else name for name, value in options.items() if value}
         pairs = [(where, text) for where, texts in draft.doubts.items() if where not in settled for text in texts]
         doubts = [masked(text if text.startswith(where) else f"{where}: {text}") for where, text in pairs]
         return LayoutCheck(statement, doubts)

@@ -33,6 +33,7 @@ from workbench.analysis.statements.layouts import (
     HEADINGS,
     LABELS,
     LEDGER_HEADINGS,
+    PAGE,
     STATUS_WORDS,
     heading_key,
     plain,
@@ -228,10 +229,17 @@ def cut_file(path: Path, *, ledger: bool = False) -> Cut:
         raise unread or file_refusal(path.name, f"has no header: {why}.", hint=hint)
     rows = (row for row in file.rows_of.lines() if row[0] > file.line)
     shown = (*islice(rows, MOST_ROWS // 2), *deque(rows, MOST_ROWS // 2))
-    # The header may be repeated on each page.
-    file = replace(file, rows=tuple(row for row in shown if headings_of(row[1]) != file.headings))
+    keys = [*map(heading_key, file.headings)]
+    own = (row for row in shown if [*map(heading_key, headings_of(row[1]))] != keys)
+    file = replace(file, rows=tuple(row for row in own if ledger or not _is_page(row[1])))
     filled = [name for name in file.headings if name and (file.texts(name) or not file.rows)]
     return replace(file, filled=(*filled,), currency=_named_currency(file))
+
+
+def _is_page(cells: Sequence[Cell]) -> bool:
+    """True for a line with nothing but a page number."""
+    texts = [text for cell in cells if (text := text_of(cell).strip())]
+    return len(texts) == 1 and re.search(PAGE, texts[0]) is not None
 
 
 def _named_currency(file: Cut) -> tuple[str, str] | None:
@@ -253,8 +261,7 @@ def assigned(
 ) -> dict[str, str]:
     """Field → its likely heading; each heading is used once.
 
-    `known` is field → the words that mean it, as in HEADINGS; `fits`, given a field and a heading, returns True if the
-    column can hold the field.
+    `known` is field → the words that mean it, as in HEADINGS; `fits(field, heading)` is true if the column can hold it.
     """
     unused = {plain(heading): heading for heading in reversed(headings) if heading}
     columns: dict[str, str] = {}
@@ -303,10 +310,7 @@ def time_of(text: str) -> str:
 
 
 def in_order(moments: Sequence[int], *, newest_first: bool | None = None) -> bool:
-    """True if the moments are sorted: the newest first if `newest_first`, the oldest first if it is False.
-
-    None accepts either order.
-    """
+    """True if the moments are sorted: newest first, or oldest first if `newest_first` is False; either way for None."""
     ways = (False, True) if newest_first is None else (newest_first,)
     return any(all(a >= b if way else a <= b for a, b in pairwise(moments)) for way in ways)
 

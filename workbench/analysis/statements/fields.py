@@ -246,9 +246,7 @@ class _Fields:
         self._odd = body.odd
         width = len(file.header)
         self.blame((at, f"the row has {len(cells)} cells and the header {width}") for at, cells in body.odd.items())
-        is_header = all_hold(column.has(cell) for column, cell in zip(body.columns, file.header, strict=True))
-        is_header[[*body.odd]] = False
-        self.blame(_problems_where(is_header, "the header is repeated here"))
+        self.blame(_problems_where(_repeats_header(file, body), "the header is repeated here"))
         self.currencies = self.read("currency", absent=currency)
         # A row without a readable currency is read in the file's.
         coded = self.currencies.fill_null(currency).dictionary_encode()
@@ -625,15 +623,36 @@ def _body_of(file: RecognisedFile, currency: str, *, is_paged: bool) -> tuple[Bo
     return *_continued(body, places["description"], ends, is_forward), of_pages
 
 
+def _repeats_header(file: RecognisedFile, body: Body) -> Mask:
+    """A mask of the lines that repeat the header cell by cell, in any letter case."""
+
+    def is_heading(key: str, cell: Cell) -> bool:
+        return heading_key(text_of(cell)) == key
+
+    keys = [heading_key(text_of(title)) for title in file.header]
+    # The pattern is of a heading's first word, and is fast in a column of a million cells.
+    begins = [rf"(?i)^\s*{re.escape(key.partition(' ')[0]) or '$'}" for key in keys]
+    is_header = all_hold(
+        column.where(partial(is_heading, key), begin)
+        for column, key, begin in zip(body.columns, keys, begins, strict=True)
+    )
+    is_header[[*body.odd]] = False
+    return is_header
+
+
 def _of_pages(file: RecognisedFile, body: Body) -> Mask:
-    """A mask of the lines with nothing but a page number, and of those that equal the header cell by cell."""
+    """A mask of the lines with nothing but a page number, and of those that repeat the header, in any letter case."""
     amounts = Amounts(file.layout.decimal, file.layout.thousands)
     money = [file.places[name] for name in AMOUNTS if name in file.places]
-    is_header = all_hold(column.has(cell) for column, cell in zip(body.columns, file.header, strict=True))
+    is_header = _repeats_header(file, body)
     # A row has an amount, even if the headings are numbers.
     is_header &= not any(isinstance(amounts.styled(file.header[place]), AmountCell) for place in money)
-    is_header[[*body.odd]] = False
-    is_number = all_hold(body.columns[place].where_blank() for place in money)
+    filled = np.zeros(len(body.lines), int)
+    for place in (*money, file.places["moment"]):
+        filled += ~body.columns[place].where_blank()
+        if filled.min(initial=2) > 1:
+            break
+    is_number = filled <= 1
     bare = np.flatnonzero(is_number)
     columns = [column.only(bare).thinned() for column in body.columns]
     hits = [column.where(lambda cell: re.search(PAGE, text_of(cell)) is not None, PAGE) for column in columns]

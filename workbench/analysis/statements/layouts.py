@@ -455,8 +455,11 @@ OPENING: Final = re.compile(
 
 It does not match the names of accounts, such as Opening Balance Equity.
 """
-PAGE: Final = r"(?i)^\W*(?:page|seite|p[aá]gina|ukurasa)\W*[0-9]+(?:\s*(?:of|von|de|sur|ya|/)\s*[0-9]+)?\W*$"
-"""A pattern that matches a page number, such as `Page 2 of 3`, and nothing else in the text."""
+PAGE: Final = (
+    r"(?i)^\W*(?:page|seite|p[aá]gina|ukurasa)(?:\W*(?:number|no|nr))?\W*[0-9]+"
+    r"(?:\s*(?:of|von|de|sur|ya|/)\s*[0-9]+)?\W*$"
+)
+"""A pattern that matches a page number, such as `Page 2 of 3` or `Page No. 2`, and nothing else in the text."""
 TOTAL: Final = re.compile(r"\W*(?:sub-?)?(?:grand )?(?:totals?|totaux|totais|summen?|gesamt|jumla)\b", re.IGNORECASE)
 _LABELS: Final = {
     "currency": "currency, ccy, account currency",

@@ -130,6 +130,8 @@ class OwnLedger(Tabular):
     """The lines, or rows of a table, that move nothing because their amounts are zero; they were left out."""
     cut_numbers: int = 0
     """The number of rows whose customer's number shows too few digits to be compared."""
+    unit: str = "line"
+    """What messages call a row: `line` of a file, or `row` of a table."""
 
     @cached_property
     def rows(self) -> pd.DataFrame:
@@ -144,7 +146,7 @@ class OwnLedger(Tabular):
     @property
     def remarks(self) -> list[str]:
         """Sentences on rows that were left out, and on customers' numbers that cannot be compared."""
-        return remarks_on(self.zeros, self.cut_numbers)
+        return remarks_on(self.zeros, self.cut_numbers, self.unit)
 
     def _table(self) -> DisplayTable:
         rows, days = len(self.table), pc.min_max(self.table["business_date"]).as_py()
@@ -191,6 +193,7 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     name, digest, content = _content(source, query)
     file_sha256, query_sha256 = (digest, None) if query is None else (None, digest)
     key, is_file = key_from(phone_key), isinstance(content, Path)
+    unit = "line" if is_file else "row"
     chosen = None if layout is None else tried_layouts(layout)[0]
     file, dates = _recognised_file(content, chosen) if is_file else _recognised_table(name, content, chosen)
     formats = [date_format] if date_format else dates
@@ -211,7 +214,7 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
         rows = rows.filter(pa.array(~is_opening))
         local, places, codes = (values[~is_opening] for values in (local, places, codes))
     if read.problems:
-        raise _unreadable(file, "line" if is_file else "row", len(rows), read.problems)
+        raise _unreadable(file, unit, len(rows), read.problems)
     if preamble.opening_minor is not None:
         named = currency or preamble.currency
         openings = _declared_opening(file, groups, preamble.opening_minor, whole_currency, named)
@@ -221,7 +224,7 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     called = {name: " / ".join(word for word, other in words.items() if other == name) for name in words.values()}
     table = _ledger(rows, local, places, codes, [openings.get(code) for code in range(len(groups))])
     hashes = file.layout.sha256, query_sha256
-    return OwnLedger(name, file_sha256, file.layout.name, table, called, *hashes, read.zeros, read.cut_numbers)
+    return OwnLedger(name, file_sha256, file.layout.name, table, called, *hashes, read.zeros, read.cut_numbers, unit)
 
 
 def _content(source: object, query: str | Path | None) -> tuple[str, str | None, Path | pa.Table]:

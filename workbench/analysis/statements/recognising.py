@@ -208,10 +208,7 @@ def _texts(cells: Sequence[Cell]) -> tuple[str, ...]:
 
 
 def _why_not(layout: Layout, headings: Sequence[str], delimiter: str | None) -> str:
-    """The differences between a header and `layout`, as a sentence.
-
-    `delimiter` is the file's; None in a sheet.
-    """
+    """The differences between a header and `layout`, as a sentence. `delimiter` is the file's; None in a sheet."""
     lacking = layout.lacking({*map(heading_key, headings)})
     extra = [heading[:40] for heading in headings if heading_key(heading) not in layout.known_headings]
     parts = [f"lacks {', '.join(lacking)}"] if lacking else []

@@ -104,11 +104,7 @@ class Statement(Tabular):
         kinds = (
             (self.joined, ("has", "have"), "a narrative alone: it was added to the row above."),
             (self.repeated, ("repeats", "repeat"), "the row above, the balance too: such a row counts once."),
-            (
-                self.of_pages,
-                ("belongs", "belong"),
-                of_pages,
-            ),
+            (self.of_pages, ("belongs", "belong"), of_pages),
         )
         sentences = []
         for lines, (has, have), text in kinds:
@@ -125,9 +121,8 @@ class Statement(Tabular):
                 return "not given"
             whole = self.followed == rows
             return "agrees in every row" if whole else f"agrees where compared, in {self.followed:,} of {rows:,} rows"
-        many, lines = len(self.findings), [str(line) for line in self.findings["line"].head(_SHOWN_FINDINGS)]
-        more = ", …" if many > _SHOWN_FINDINGS else ""
-        return f"does not agree in {many:,} line{'s' * (many > 1)}: {', '.join(lines)}{more}"
+        many = len(self.findings)
+        return f"does not agree in {many:,} line{'s' * (many > 1)}: {_few(self.findings['line'].tolist())}"
 
     def _money(self, minor: int | None) -> str:
         return "not given" if minor is None else money_text(minor, self.currency)
@@ -262,15 +257,19 @@ def refuse_other_than_text(**options: object) -> None:
             raise StatementRefused(f"Give {name} as text, not {value!r}.")
 
 
-def remarks_on(zeros: Sequence[int], cut_numbers: int) -> list[str]:
-    """Sentences on lines that move nothing, and on rows whose customer's number shows too few digits."""
+def remarks_on(zeros: Sequence[int], cut_numbers: int, unit: str = "line") -> list[str]:
+    """Sentences on lines that move nothing, and on rows whose customer's number shows too few digits.
+
+    `unit` is what the sentences call a line: `line` or `row`.
+    """
     sentences = []
     if zeros:
-        moves = "row of zero moves nothing: line" if len(zeros) == 1 else "rows of zero move nothing: lines"
+        moves = f"row of zero moves nothing: {unit}" if len(zeros) == 1 else f"rows of zero move nothing: {unit}s"
         sentences += [f"{len(zeros):,} {moves} {_few(zeros)}."]
     if cut_numbers:
         shows = "customer's number shows" if cut_numbers == 1 else "customers' numbers show"
-        sentences += [f"{cut_numbers:,} {shows} too few digits to compare: the last three are needed."]
+        needed = "the operator's prefix and the last three are needed"
+        sentences += [f"{cut_numbers:,} {shows} too few digits to compare: {needed}."]
     return sentences
 
 

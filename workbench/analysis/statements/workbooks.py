@@ -80,10 +80,7 @@ def inspected(path: Path) -> dict[str, Failed]:
 
 
 class _Inspection:
-    """The inspection of a workbook, a ZIP archive of parts.
-
-    It unpacks at most `_left` further bytes, and reads a part at most twice.
-    """
+    """The inspection of a workbook's ZIP archive: unpacks at most `_left` more bytes, reads a part at most twice."""
 
     def __init__(self, path: Path, book: ZipFile, members: Mapping[str, ZipInfo]) -> None:
         self._name = path.name

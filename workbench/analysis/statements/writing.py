@@ -14,7 +14,7 @@ from typing import IO, Any, Final
 import pandas as pd
 import xlsxwriter
 
-from workbench.analysis.files import NUMBER_FORMATS
+from workbench.analysis.files import MAX_TEXT, NUMBER_FORMATS
 from workbench.analysis.statements.cells import Amounts
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.layouts import PREAMBLE_FIELDS, Layout, Preamble
@@ -27,7 +27,6 @@ Written = str | Decimal
 _OWN_NAME: Final = "merchant"
 _ANY_NAME: Final = "CUSTOMER"
 _TEXTS: Final = ("key", "description", "currency", "batch", "related")
-_LONGEST_CELL: Final = 32_767
 _CREATED: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """The time of creation in every workbook, so that equal rows give identical bytes."""
 _BREAK: Final = re.compile("\r\n?|\n")
@@ -174,8 +173,8 @@ def _xlsx_sink(book: xlsxwriter.Workbook) -> Sink:
             if not isinstance(cell, str):
                 # A Decimal is written digit by digit; no float is made of it.
                 sheet.write_number(number, place, cell, looks[-int(cell.as_tuple().exponent)])
-            elif len(cell) > _LONGEST_CELL:
-                text = f"A cell of a workbook holds {_LONGEST_CELL} characters; this text has {len(cell)}."
+            elif len(cell) > MAX_TEXT:
+                text = f"A cell of a workbook holds {MAX_TEXT} characters; this text has {len(cell)}."
                 raise StatementRefused(text, length=len(cell))
             elif cell:
                 sheet.write_string(number, place, cell)

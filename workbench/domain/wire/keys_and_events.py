@@ -185,7 +185,7 @@ class PlantError(View):
 
 EndpointId = Annotated[str, is_id("we")]
 EventId = Annotated[str, is_id("evt")]
-_DELIVERIES = [webhooks.PENDING, webhooks.DELIVERED, webhooks.DEAD_LETTER]
+SHOWN_STATES = [webhooks.PENDING, webhooks.DELIVERED, webhooks.DEAD_LETTER]
 _SIGNING = "The secret that signs the messages; shown once, when the endpoint is created or its secret is rolled."
 _HOST = rf"({webhooks.HOST_NAME.pattern}|127\.0\.0\.[1-9]|\[::1\])"
 _PORT = "(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"
@@ -362,7 +362,7 @@ class Delivery(CreatedObject):
 
     __source__ = FieldSource(gap="6")
     id: Annotated[str, is_id("del")]
-    status: Annotated[str, meaning(enum=_DELIVERIES)]
+    status: Annotated[str, meaning(enum=SHOWN_STATES)]
     event: EventId
     event_type: str
     endpoint: EndpointId
@@ -375,7 +375,7 @@ class Delivery(CreatedObject):
 class DeliveriesQuery(ListQuery):
     """Filters deliveries by states, separated by commas, by event and by endpoint."""
 
-    status: Annotated[str, comma_separated("Only deliveries in one of these states", enum=_DELIVERIES)] | None = None
+    status: Annotated[str, comma_separated("Only deliveries in one of these states", enum=SHOWN_STATES)] | None = None
     event: Annotated[str, parameter("Only deliveries of this event.")] | None = None
     endpoint: Annotated[str, parameter("Only deliveries to this endpoint.")] | None = None
 

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 
 from workbench.domain import payments
 from workbench.domain.gaps import Gaps
-from workbench.domain.ledger import SETTLED_AS, WAITING
+from workbench.domain.ledger import LATE_STATES
 from workbench.domain.money import ISO_4217, MAX_MAJOR_DIGITS, ZMW
 from workbench.domain.wire.base import (
     AnyCurrency,
@@ -196,7 +196,7 @@ class Suspense(View):
 
     __source__ = FieldSource(gap="3")
     id: Annotated[str, is_id("je")]
-    status: Annotated[str, meaning(enum=[WAITING, *SETTLED_AS.values()])]
+    status: Annotated[str, meaning(enum=[*LATE_STATES])]
     amount: MajorAmount
     currency: ShownUpperCurrency
     since: Annotated[Seconds, meaning("When the money came; seconds since 1970, UTC.")]
@@ -319,7 +319,7 @@ class Charge(CreatedObject):
 class SuspenseQuery(View):
     """Filters late money by its state."""
 
-    status: Annotated[str, parameter("Only rows in this state.", enum=[WAITING, *SETTLED_AS.values()])] | None = None
+    status: Annotated[str, parameter("Only rows in this state.", enum=[*LATE_STATES])] | None = None
 
 
 def _refunded(named: str, absent: str, **amount: object) -> Schema:

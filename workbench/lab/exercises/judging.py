@@ -35,10 +35,7 @@ _INSTALLED = "-packages"
 
 
 class Fault(BaseException):
-    """A fault of a function, worded as a verdict.
-
-    It is no Exception, so `except Exception` in the function lets it pass.
-    """
+    """A fault of a function, worded as a verdict. No Exception: `except Exception` in the function lets it pass."""
 
 
 def functions_in(source: str) -> dict[str, ast.FunctionDef]:

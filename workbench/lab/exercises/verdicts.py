@@ -179,8 +179,7 @@ _sold: "WeakKeyDictionary[Any, dict[str, tuple[set[str], bool]]]" = WeakKeyDicti
 def sale_of(plant: str, *, is_sold_once: bool = False) -> Callable[[_Judge], Callable[[Bench], Iterator[Verdict]]]:
     """A decorator that turns a judge of one sale of a plant into a check of all its sales; the best sale counts.
 
-    A cell may be run again, and then sells again; with `is_sold_once`, the check rejects a cell that sells two in one
-    run.
+    A cell that is run again sells again; with `is_sold_once`, the check rejects a cell that sells two in one run.
     """
     return lambda judge: partial(_best_sale, judge, plant, is_sold_once)
 

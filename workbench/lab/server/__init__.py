@@ -75,8 +75,7 @@ def bring(shipped: Mapping[str, Path], folder: Path, former: FormerNames = Mappi
 
     Writes a missing notebook, and replaces one that is unchanged since it was last copied. Leaves all other files
     unchanged: to get the original again, delete your copy. Files with `former` names are moved to `earlier` if the
-    learner changed them, and deleted if not. The copies have no outputs, so that nobody sees a result before
-    predicting it.
+    learner changed them, else deleted. The copies have no outputs: nobody sees a result before predicting it.
 
     Raises LabRefused: the folder cannot be created or written.
     """
@@ -109,8 +108,7 @@ def bring(shipped: Mapping[str, Path], folder: Path, former: FormerNames = Mappi
 def _to_open(content: bytes) -> bytes:
     """A notebook without outputs, and with the metadata that JupyterLab would add, so that opening it changes nothing.
 
-    The shipped notebooks name the kernel and the language, without versions. Content that is no notebook stays
-    unchanged.
+    The shipped notebooks name kernel and language, without versions. Content that is no notebook stays unchanged.
     """
     try:
         notebook = json.loads(content)
@@ -129,8 +127,7 @@ def _to_open(content: bytes) -> bytes:
 def _retire(folder: Path, name: str, brought: str | None) -> bool:
     """Moves a notebook of an earlier course to `earlier` if it was changed, else deletes it; True if it was moved.
 
-    It was changed if its hash is not `brought`, which is None if unknown. A link, and a notebook whose name is already
-    in `earlier`, stay.
+    It was changed if its hash is not `brought`, None if unknown. A link, and a notebook whose name `earlier` has, stay.
     """
     old, kept = folder / name, folder / EARLIER / name
     if old.is_symlink() or not old.is_file() or os.path.lexists(kept):

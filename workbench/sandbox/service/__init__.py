@@ -1,6 +1,8 @@
 """Used by all operations: the caller, checks of request fields, and the views and pages of stored objects.
 
-An operation is a function of the transaction, the caller, the path parameters and the body.
+An operation is a function of the transaction, the caller, the path parameters and the body. A raised ApiError undoes
+all changes. A declined charge and an expired prompt must stay recorded: their functions return the ApiError instead, so
+that their changes are committed. The return type shows which functions return errors.
 """
 
 import re
@@ -30,7 +32,7 @@ from workbench.domain.payments import BOUNDS_MAJOR, FAILURES, MOBILE_MONEY, far_
 from workbench.domain.phones import Msisdn, Operator, msisdn_from, operator_named
 from workbench.domain.wire.base import List, ListQuery, NumberedList, NumberedQuery
 from workbench.domain.wire.payments_and_payouts import MobileMoneyMethod
-from workbench.errors import ApiError, AuthenticationFailed, InvalidRequest, NotFound, field_problem
+from workbench.errors import AuthenticationFailed, InvalidRequest, NotFound, field_problem, invalid
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.rows import Condition, StoredScript
 from workbench.sandbox.store.transaction import Filters, R, Table
@@ -66,16 +68,6 @@ class Caller(NamedTuple):
 
 
 NOBODY = Caller("nobody", "")
-
-
-class Refused(NamedTuple):
-    """An error that a function returns instead of raising, so that its changes are committed.
-
-    A raised ApiError undoes all changes. A declined charge and an expired prompt must stay recorded. The return type
-    shows which functions return errors.
-    """
-
-    error: ApiError
 
 
 W = TypeVar("W")
@@ -323,8 +315,7 @@ def whole_ms(seconds: Decimal, most_s: int) -> int:
     in_bounds = seconds.is_finite() and 0 <= seconds <= most_s
     if in_bounds and seconds * 1000 == (whole := int(seconds * 1000)):
         return whole
-    message = f"seconds is from 0 to {most_s}, in whole milliseconds."
-    raise InvalidRequest(message, code="parameter_invalid", param="seconds")
+    raise invalid(f"seconds is from 0 to {most_s}, in whole milliseconds.", "seconds")
 
 
 def live_key() -> AuthenticationFailed:

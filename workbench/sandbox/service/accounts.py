@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
 from workbench.domain.wire import keys_and_events as wire
-from workbench.errors import AuthenticationFailed, InvalidRequest, StateConflict
+from workbench.errors import AuthenticationFailed, InvalidRequest, StateConflict, invalid
 from workbench.sandbox.service import LIVE_KEY, Caller, Resource, live_key, view_of
 from workbench.sandbox.store import MERCHANT_ID, Transaction
 from workbench.sandbox.store.rows import StoredAccount, StoredKey
@@ -40,8 +40,7 @@ KEYS = Resource("key", "/v1/api_keys", lambda tx: tx.api_keys, _key_view, code="
 def create_key(tx: Transaction, caller: Caller, body: wire.CreateApiKey) -> wire.ApiKey:
     """POST /v1/api_keys: create a test key; the response holds its value, once."""
     if body.kind not in KEY_PREFIXES:
-        message = f"kind is {' or '.join(KEY_PREFIXES)}, not {body.kind[:40]!r}."
-        raise InvalidRequest(message, code="parameter_invalid", param="kind")
+        raise invalid(f"kind is {' or '.join(KEY_PREFIXES)}, not {body.kind[:40]!r}.", "kind")
     return _key_view(tx, *tx.new_key(caller.account, body.kind))
 
 
@@ -80,7 +79,7 @@ def show_keys(tx: Transaction, caller: Caller) -> wire.MerchantKeys:
 def new_account(tx: Transaction, caller: Caller, body: wire.NewAccount) -> wire.NewAccountKeys:
     """POST /sandbox/accounts: add a merchant to this sandbox; the response holds its keys, once."""
     if not body.name.strip() or len(body.name) > wire.MAX_NAME:
-        raise InvalidRequest(f"name is 1 to {wire.MAX_NAME} characters.", code="parameter_invalid", param="name")
+        raise invalid(f"name is 1 to {wire.MAX_NAME} characters.", "name")
     account = tx.accounts.add(StoredAccount(id=tx.new_id("acct"), name=body.name.strip()))
     values = {f"{kind}_key": tx.new_key(account.id, kind)[1] for kind in KEY_PREFIXES}
     return wire.NewAccountKeys(id=account.id, name=account.name, **values)
@@ -89,9 +88,9 @@ def new_account(tx: Transaction, caller: Caller, body: wire.NewAccount) -> wire.
 def issue_token(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wire.Token:
     """POST /v1/auth/token: get a token, by default with any e-mail address and any password but `wrong`."""
     if not wire.EMAIL.fullmatch(body.email):
-        raise InvalidRequest("email must be an e-mail address.", code="parameter_invalid", param="email")
+        raise invalid("email must be an e-mail address.", "email")
     if not body.password:
-        raise InvalidRequest("password must not be empty.", code="parameter_invalid", param="password")
+        raise invalid("password must not be empty.", "password")
     known = tx.credentials()
     if body.password == _WRONG_PASSWORD or (known and known != (body.email, body.password)):
         raise AuthenticationFailed("email or password is wrong.", code="credentials_wrong", param="password")

@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from workbench.domain import ledger, payments, scenarios
 from workbench.domain.ids import reference
-from workbench.domain.ledger import LATE, SETTLED_AS, SUSPENSE, WAITING, AccountKind, JournalEntry
+from workbench.domain.ledger import LATE, LATE_STATES, SETTLED_AS, SUSPENSE, WAITING, AccountKind, JournalEntry
 from workbench.domain.moments import day_start_ms, rfc3339
 from workbench.domain.money import OFFERED, ZMW, Money, currency_named, money_from_major
 from workbench.domain.payments import PAYOUT_TRANSITIONS, StoredCharge, StoredPayout, next_state
@@ -243,7 +243,6 @@ def _post_payout(
     tx.book(recipe, amounts, payout.currency, description, payment=payout.id, reference=known_as, **parties)
 
 
-LATE_STATES: Final = (WAITING, *SETTLED_AS.values())
 _PAID_BEFORE: Final = {WAITING: "waits in suspense", "credited": "was credited to you from suspense"}
 """State of late money with which the customer has paid → its words in a warning. Returned money does not count."""
 

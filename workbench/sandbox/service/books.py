@@ -16,7 +16,7 @@ from workbench.domain.phones import mask_phone
 from workbench.domain.wire import ledger_and_trace as wire
 from workbench.domain.wire.base import OfSandbox, Page, Rows
 from workbench.domain.wire.payments_and_payouts import BalancesQuery, Suspense
-from workbench.errors import InvalidRequest, LedgerRefused, NotFound, StateConflict
+from workbench.errors import InvalidRequest, LedgerRefused, NotFound, StateConflict, invalid
 from workbench.sandbox.service import Caller, balances, check_known, payments, read_currency
 from workbench.sandbox.store import Transaction
 
@@ -203,8 +203,7 @@ def _settled_amount(
     if not body.amount_minor:
         raise InvalidRequest("amount_minor is not more than zero.", code="amount_not_positive", param="amount_minor")
     if body.fee_minor and not row.takes_fee:
-        message = f"{body.recipe} takes no fee_minor: the amount is the fee, or there is none."
-        raise InvalidRequest(message, code="parameter_invalid", param="fee_minor")
+        raise invalid(f"{body.recipe} takes no fee_minor: the amount is the fee, or there is none.", "fee_minor")
     about = None if body.entry is None else _find_entry(tx, body.entry).id
     amounts = {"amount": body.amount_minor, "fee": body.fee_minor}
     lines = ledger.settlement_postings(body.recipe, amounts, currency, body.account)

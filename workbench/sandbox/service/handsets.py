@@ -13,8 +13,8 @@ from workbench.domain.ussd import Receipt, UssdSession
 from workbench.domain.wire import payments_and_payouts
 from workbench.domain.wire import sandbox_controls as wire
 from workbench.domain.wire.base import Rows
-from workbench.errors import InvalidRequest, StateConflict
-from workbench.sandbox.service import BY_ITSELF, Caller, Cause, Refused, check_known, payments, read_phone, whole_ms
+from workbench.errors import ApiError, StateConflict, invalid
+from workbench.sandbox.service import BY_ITSELF, Caller, Cause, check_known, payments, read_phone, whole_ms
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.rows import StoredOutage
 
@@ -42,28 +42,32 @@ def list_phones(tx: Transaction, caller: Caller, *, query: wire.PhonesQuery) -> 
     return Rows([_handset(number, _sessions(tx, number)) for number in numbers])
 
 
-def enter(tx: Transaction, caller: Caller, body: wire.Input, *, phone: str) -> wire.Handset | Refused:
+def enter(tx: Transaction, caller: Caller, body: wire.Input, *, phone: str) -> wire.Handset | ApiError:
     """POST /sandbox/phones/{phone}/input: enter a PIN."""
     return _pressed(tx, phone, partial(payments.enter_pin, text=body.text))
 
 
-def cancel(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset | Refused:
-    """POST /sandbox/phones/{phone}/cancel: the customer cancels the open prompt.
+def cancel(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset | ApiError:
+    """POST /sandbox/phones/{phone}/cancel: the customer cancels the open prompt, and its charge fails.
 
     Refused if the prompt has expired; the sandbox then closes it. Raises StateConflict: no prompt is open.
     """
     return _pressed(tx, phone, partial(payments.press, event="cancel"))
 
 
-def ignore(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset | Refused:
-    """POST /sandbox/phones/{phone}/ignore: the customer ignores the prompt."""
+def ignore(tx: Transaction, caller: Caller, *, phone: str) -> wire.Handset | ApiError:
+    """POST /sandbox/phones/{phone}/ignore: the customer leaves the open prompt unanswered.
+
+    The charge waits until the prompt expires. Refused if it has expired; the sandbox then closes it. Raises
+    StateConflict: no prompt is open.
+    """
     return _pressed(tx, phone, partial(payments.press, event="ignore"))
 
 
 def _pressed(
     tx: Transaction, phone: str, press: Callable[[Transaction, Cause, UssdSession], UssdSession]
-) -> wire.Handset | Refused:
-    """The handset after `press` has applied an input to its open prompt; Refused if the prompt had expired.
+) -> wire.Handset | ApiError:
+    """The handset after `press` has applied an input to its open prompt; an error if the prompt had expired.
 
     Raises StateConflict: no prompt is open.
     """
@@ -79,7 +83,7 @@ def _pressed(
         return _handset(number, [prompt for prompt in prompts if prompt.ended_seq is None] or [after])
     # The prompt expired before its time-out was run: it is closed here, and that is committed.
     payments.press(tx, BY_ITSELF, session, "timeout")
-    return Refused(StateConflict("The prompt has expired.", code="prompt_expired", param="phone", current=ussd.EXPIRED))
+    return StateConflict("The prompt has expired.", code="prompt_expired", param="phone", current=ussd.EXPIRED)
 
 
 def _sessions(tx: Transaction, number: Msisdn) -> list[UssdSession]:
@@ -180,7 +184,7 @@ def script(tx: Transaction, caller: Caller, body: wire.Script) -> wire.Scripted:
     says = "cannot be scripted; these can be:"
     check_known(body.answers, scenarios.SCRIPTABLE, says, param="answers", code="scenario_unknown")
     if len(body.answers) > wire.MAX_ANSWERS:
-        raise InvalidRequest(f"answers are at most {wire.MAX_ANSWERS}.", code="parameter_invalid", param="answers")
+        raise invalid(f"answers are at most {wire.MAX_ANSWERS}.", "answers")
     for scripted in tx.scripts.all(phone=phone):
         tx.scripts.remove(scripted)
     for scenario in body.answers:

@@ -24,9 +24,9 @@ from workbench.domain.phones import EVERY_OPERATOR, Msisdn, Operator, e164_of, m
 from workbench.domain.scenarios import SCENARIOS
 from workbench.domain.ussd import UssdSession
 from workbench.domain.wire import payments_and_payouts as wire
-from workbench.errors import InvalidRequest, PaymentDeclined, PermissionDenied, StateConflict
+from workbench.errors import ApiError, InvalidRequest, PaymentDeclined, PermissionDenied, StateConflict
 from workbench.sandbox import service
-from workbench.sandbox.service import BY_ITSELF, Caller, Cause, Listed, Refused, Resource, balances, view_of
+from workbench.sandbox.service import BY_ITSELF, Caller, Cause, Listed, Resource, balances, view_of
 from workbench.sandbox.service.balances import Late
 from workbench.sandbox.service.webhooks import emit
 from workbench.sandbox.store import Transaction
@@ -228,7 +228,7 @@ def _checked_status(tx: Transaction, intent: StoredIntent, event: str) -> str:
     return status
 
 
-def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Charge | Refused:
+def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Charge | ApiError:
     """POST /v1/charges: charge a wallet; by default, the response has the outcome."""
     with service.EveryFault() as every:
         every.read(service.read_currency, tx.gaps, body.currency, str.lower)
@@ -254,7 +254,7 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
     if charge.failure_code is None or tx.gaps.declined_status == "200":
         return shown
     why = payments.FAILURES[charge.failure_code]
-    return Refused(PaymentDeclined(why, decline_code=charge.failure_code, charge=charge.id))
+    return PaymentDeclined(why, decline_code=charge.failure_code, charge=charge.id)
 
 
 def _begin(

@@ -19,7 +19,7 @@ from workbench.domain.webhooks import Endpoint, StoredDelivery, StoredEvent
 from workbench.domain.wire import keys_and_events as wire
 from workbench.domain.wire.base import List, Rows, to_json
 from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund, Suspense
-from workbench.errors import InvalidRequest, NotFound, StateConflict
+from workbench.errors import NotFound, StateConflict, invalid
 from workbench.sandbox.outbound import Reply, check_url
 from workbench.sandbox.service import BY_ITSELF, Caller, Cause, EveryFault, Listed, Resource, check_known, view_of
 from workbench.sandbox.store import Transaction
@@ -37,7 +37,6 @@ _MOST_DIGITS: Final = 9
 OVERLAP_MS: Final = 86_400_000
 """Milliseconds after a roll during which messages are signed with the old secret too."""
 _NOT_DELETED: Final = (webhooks.ENABLED, webhooks.DISABLED)
-_DELIVERY_STATES: Final = (webhooks.PENDING, webhooks.DELIVERED, webhooks.DEAD_LETTER)
 S = TypeVar("S", PaymentIntent, Charge, Refund, Payout, Suspense, wire.WebhookEndpoint)
 """The type of an object that events are about."""
 
@@ -347,7 +346,7 @@ def list_events(tx: Transaction, caller: Caller, *, query: wire.EventsQuery) -> 
 def list_deliveries(tx: Transaction, caller: Caller, *, query: wire.DeliveriesQuery) -> Listed[wire.Delivery]:
     """GET /v1/deliveries: the deliveries, newest first, by state, event or endpoint."""
     status = None if query.status is None else tuple(query.status.split(","))
-    check_known(status or (), _DELIVERY_STATES, "is no state of a delivery; they are", param="status")
+    check_known(status or (), wire.SHOWN_STATES, "is no state of a delivery; they are", param="status")
     return DELIVERIES.page(tx, caller, query=query, status=status, event=query.event, endpoint=query.endpoint)
 
 
@@ -466,7 +465,7 @@ def update_endpoint(
         stored = tx.endpoints.put(stored, enabled_events=tuple(body.enabled_events))
     if body.status is not None:
         if body.status not in _NOT_DELETED:
-            raise InvalidRequest(f"status is {' or '.join(_NOT_DELETED)}.", code="parameter_invalid", param="status")
+            raise invalid(f"status is {' or '.join(_NOT_DELETED)}.", "status")
         stored = tx.endpoints.put(stored, status=body.status, failing_since_ms=None)
     return _endpoint_view(tx, stored)
 

@@ -5,6 +5,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from workbench.domain.payments import Stored, StoredAmount
+
 
 class StoredAccount(msgspec.Struct, frozen=True, kw_only=True):
     """A merchant; customers see `name` in the prompt."""
@@ -13,17 +15,13 @@ class StoredAccount(msgspec.Struct, frozen=True, kw_only=True):
     name: str
 
 
-class StoredKey(msgspec.Struct, frozen=True, kw_only=True):
+class StoredKey(Stored, frozen=True, kw_only=True):
     """An API key, stored as a digest; `kind` is secret or publishable, `status` is active, rolled or revoked."""
 
-    id: str
-    seq: int
     digest: str
-    account: str
     kind: str
     masked: str
     status: str = "active"
-    created_ms: int = 0
 
 
 class TokenPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,21 +95,14 @@ class KeptResponse(msgspec.Struct, frozen=True, kw_only=True):
     at_ms: int
 
 
-class StoredPayment(msgspec.Struct, frozen=True, kw_only=True):
+class StoredPayment(StoredAmount, frozen=True, kw_only=True):
     """An intent, or a charge without one: a row of the SQL view `payment`; `state` is in `wire.PAYMENT_STATES`."""
 
-    id: str
-    seq: int
-    account: str
-    amount_minor: int
     refunded_minor: int
-    currency: str
     description: str | None
     phone: str | None
     provider: str | None
     charge: str | None
-    failure_code: str | None
-    created_ms: int
     state: str
 
 
@@ -165,15 +156,15 @@ def events_about(text: str) -> Condition:
     return Condition(f"(body LIKE ? ESCAPE '\\' {_SAME_PAYMENT if ends else ''})", (_pattern_within(text), *phone))
 
 
-def rows_holding(text: str, *columns: str, phone: str = "") -> Condition:
-    """Rows with the text in one of these columns, in upper or lower case.
+def payments_named(text: str) -> Condition:
+    """Payments whose id, charge or description contains the text, in upper or lower case.
 
-    `phone` names a column of numbers: rows whose number ends in the text's three digits or more are found too.
+    Three digits or more also find the payments by a phone whose number ends in them.
     """
-    terms = [f"{column} LIKE ? ESCAPE '\\'" for column in columns]
-    ends = _ends_of_number(text) if phone else ()
-    terms += [f"{phone} LIKE ?"] * len(ends)
-    return Condition(f"({' OR '.join(terms)})", (*[_pattern_within(text)] * len(columns), *ends))
+    ends = _ends_of_number(text)
+    terms = [f"{column} LIKE ? ESCAPE '\\'" for column in ("id", "charge", "description")]
+    where = " OR ".join([*terms, *["phone LIKE ?"] * len(ends)])
+    return Condition(f"({where})", (*[_pattern_within(text)] * len(terms), *ends))
 
 
 def calls_named(text: str) -> Condition:

@@ -20,7 +20,7 @@ import msgspec
 from workbench.domain import payments, ussd, webhooks
 from workbench.domain.gaps import Gaps
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, Draws
-from workbench.domain.ledger import GENESIS, JournalEntry, Posting, postings_for
+from workbench.domain.ledger import JournalEntry, Posting, postings_for
 from workbench.domain.phones import MARK
 from workbench.errors import ServiceFailed, ServiceUnavailable, StorageFull
 from workbench.sandbox.store import rows
@@ -413,7 +413,7 @@ class Transaction:
         self._read_ids_before: dict[str, int] = {}
         """Kind → how many ids of reads this opening had used when the last command or read ended; for a rollback."""
         self.later: deque[rows.StoredCall] = deque(maxlen=_MOST_READS_WAIT)
-        """Calls that the next command writes into the trace."""
+        """Calls of reads, which the next command writes into the trace."""
         self.draws = draws
         self.gaps = gaps
         self.intent_transitions = payments.intent_transitions(gaps)
@@ -650,13 +650,6 @@ class Transaction:
         name = f"{MERCHANT_ID}-{self.draws.token('email', MERCHANT_ID)[:6].lower()}"
         return f"{name}@merchant.example", self.draws.token("password", MERCHANT_ID)
 
-    def trace(self, call: rows.StoredCall) -> None:
-        """Records a call in the trace; during a read, the call waits for the next command, which writes it."""
-        if self.reads_only:
-            self.later.append(call)
-        else:
-            self.calls.add(call)
-
     def _write_counters(self) -> None:
         """Writes the counters and a running clock's moment, once per command, before its commit."""
         if self.reads_only:
@@ -764,7 +757,6 @@ class Transaction:
             JournalEntry(
                 id=self.new_id("je"),
                 seq=self.next_seq(),
-                number=0,
                 kind=kind,
                 description=description,
                 payment=payment,
@@ -772,7 +764,6 @@ class Transaction:
                 occurred_ms=self.now_ms if occurred_ms is None else occurred_ms,
                 recorded_ms=self.now_ms,
                 postings=postings,
-                prev_hash=GENESIS,
                 external_reference=reference,
                 settles=settles,
             )
@@ -807,9 +798,8 @@ class Transaction:
     ) -> JournalEntry:
         """Appends a recipe's entry to the ledger and returns it.
 
-        `amounts` are minor units by the names in the recipe, `party` is `operator`, `merchant` or both. `payment` is
-        the id of the payment that the entry is about, None for no payment; `reference` is the id by which an operator
-        or the bank knows the movement.
+        `amounts` are minor units by the names in the recipe, `party` is `operator`, `merchant` or both. `payment` and
+        `reference` are as for `post`.
         """
         postings = postings_for(recipe, amounts, currency, **party)
         return self.post(recipe, postings, description=description, payment=payment, reference=reference)

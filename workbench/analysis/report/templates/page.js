@@ -33,7 +33,7 @@
   byId("filters").addEventListener("input", filter);
 
   const verdicts = [["", "not decided"], ["match", "match"], ["accept", "accept"], ["write_off", "write off"],
-    ["ignore", "ignore"]];
+    ["ignore", "ignore"], ["open", "open"]];
   const split = (text) => text.toLowerCase().split(/[;,\s]+/).filter(Boolean);
   const byBreak = new Map(rows.map((row) => [row.dataset.id, row]));
   const called = (id) => {
@@ -64,7 +64,7 @@
     const isOpen = (other) => {
       const row = byBreak.get(other);
       const isOfRule = row?.dataset.verdict && !row.dataset.who;
-      return !isOfRule && ["", "match", undefined].includes(controls.get(row)?.verdict.value);
+      return !isOfRule && ["", "match", "open", undefined].includes(controls.get(row)?.verdict.value);
     };
     return (oneSided.get(account) ?? []).filter(([other]) => other !== id && isOpen(other))
       .map((each) => [Math.abs(number(each[2]) + number(amount)), each]).sort(([one], [two]) => one - two)
