@@ -79,9 +79,9 @@ def link(notebook: Notebook, text: str = "") -> str:
 
 
 def contents(folder: str = "") -> str:
-    """A row for each notebook but the first, under its part."""
+    """A row for each notebook, under its part; the first notebook's own table leaves itself out."""
     rows = ["| | notebook | what it is about | minutes |", "|---|---|---|---|"]
-    for part, those in groupby(list(course().values())[1:], key=lambda each: each.part):
+    for part, those in groupby(list(course().values())[0 if folder else 1 :], key=lambda each: each.part):
         of_part = list(those)
         rows.append(f"| | **{part}** | | **{sum(map(minutes, of_part))}** |")
         for each in of_part:

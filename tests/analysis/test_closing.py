@@ -318,6 +318,7 @@ def test_a_reviewed_period_that_is_saved_over_is_said_and_a_later_period_is_not(
         given = ("--decisions", "decisions.csv")
         signed = run(0, *given, "--reviewed-by", "Ben")[0]
         assert "overwritten" not in signed.output
+        run(1)
         assert "overwritten" not in run(1, "--carry-to", "kept0")[0].output, "the folder goes on to the next month"
         run(0, *given, "--reviewed-by", "Ben")
         held = "kept0 held a period with 2 decisions, reviewed by Ben, and is overwritten by this run with"
@@ -425,6 +426,16 @@ def test_whoever_decided_what_closes_in_a_later_period_is_named_at_its_end():
         assert result.sign_off.startswith("Decided by Ann (1 accepted); last on 2026-03-01.")
     third = month([*ours, *booked, on(89, "E3", 1)], [on(89, "E3", 1)], carry_forward=second.carry_forward)
     assert third.sign_off.startswith("No break has been decided.")
+
+
+def test_a_line_that_was_settled_with_another_amount_is_named():
+    ours = [on(3, "A", 40_000), on(30, "E1", 1)]
+    first = month(ours, ours)
+    again = month([*ours, on(58, "E2", 1)], [on(3, "A", 41_000), on(58, "E2", 1)], carry_forward=first.carry_forward)
+    assert again.breaks["key"].tolist() == ["A"]
+    (note,) = [note for note in again.notes if "A is closed in the books" in note]
+    assert "at K400.00 net" in note
+    assert "now has it at K410.00 net" in note
 
 
 REVERSED = [on(1, "E1", 1), on(30, "A", 50), on(30, "E2", 1), on(31, "A", 50, direction="out"), on(58, "E3", 1)]

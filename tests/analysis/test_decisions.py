@@ -156,6 +156,19 @@ class TestApplied:
         assert set(result.carry_forward.decisions["break"]) == {found["A"], ONE}
         assert set(result.closed["key"]) == {"A", "B"}
 
+    def test_a_match_is_of_one_account(self, tmp_path: Path):
+        other = {"account": "operator:airtel:float"}
+        result = ran([row("A", 500), row("X", 1, **other)], [row("K", 1), row("B", 500, **other), row("X", 1, **other)])
+        found = ids(result)
+        assert result.decide(tmp_path / "d.csv").partners_of(found["A"]) == {found["A"]: []}
+        with pytest.raises(ReconcileRefused, match=r"joins breaks of .*book a transfer between"):
+            result.decide(tmp_path / "d.csv", who="Ann").decide([found["A"], found["B"]], "match", why="one")
+        with pytest.raises(ReconcileRefused, match=r"joins breaks of .*book a transfer between"):
+            ran(
+                [row("A", 500), row("X", 1, **other)], [row("K", 1), row("B", 500, **other), row("X", 1, **other)],
+                decisions=decided((found["A"], "match", found["B"])),
+            )  # fmt: skip
+
     def test_rows_of_two_amounts_may_be_matched_and_the_sign_off_says_so(self):
         found = ids(plain())
         result = ran(decisions=decided((found["A"], "match", f"{found['B']}; {found['FEE']}")))

@@ -174,3 +174,21 @@ def test_numbers_in_files_are_hashed_under_the_key_of_the_run(tmp_path: Path):
         for books in (tmp_path / "books.csv", read_ledger(tmp_path / "books.csv", phone_key=key))
     ]
     assert carried[0] == carried[1] != [None]
+
+
+def test_a_column_that_a_table_has_twice_or_in_both_units_is_refused_on_either_side():
+    columns = [OURS[name] for name in OURS]
+    twice, both = pd.concat([*columns, OURS["amount"]], axis=1), OURS.assign(amount_minor=1)
+    for table, text in ((twice, "the column amount more than once"), (both, "has both amount and amount_minor")):
+        for inputs in ((table, THEIRS), (OURS, table)):
+            with pytest.raises((ReconcileRefused, StatementRefused), match=text):
+                reconcile(*inputs)
+
+
+def test_a_key_of_both_sides_is_paired_with_itself_before_one_with_other_zeros():
+    day = {"account": "bank:settlement", "occurred_at": "2026-08-05"}
+    ours = pd.DataFrame([{**day, "key": "712", "amount": "100.00"}])
+    theirs = pd.DataFrame(
+        [{**day, "key": key, "amount": amount} for key, amount in (("712", "200.00"), ("0712", "100.00"))]
+    )
+    assert found(ours, theirs) == [("712", "amount_mismatch"), ("0712", "timing")]

@@ -206,6 +206,7 @@ KEYS: dict[str, tuple[list[str], list[str], list[str], int]] = {
     "two of one side are no duplicate": (["abc", "ABC"], ["abc"], ["ABC"], 2),
     "those written alike first": (["abc", "ABC"], ["Abc", "ABC"], [], 4),
     "all of a key": (["0k", "0k"], ["K", "k"], [], 4),
+    "another spelling of a key of both sides": (["712"], ["0712", "712"], ["0712"], 2),
 }
 SINGLE: dict[str, tuple[Case, Row]] = {
     "headers alone leave all that is settled missing": (

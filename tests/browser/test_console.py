@@ -642,10 +642,23 @@ class TestNewPayment:
         assert len(console.bench.client.charges.list().data) == 1
         console.page.get_by_label("Amount in kwacha").fill("150.005")
         console.press("Ask for it")
-        console.sees("An amount such as 150.00.")
+        console.sees("At most two decimals, such as 150.00.")
         console.page.get_by_label("Amount in kwacha").fill("200")
         console.press("Ask for K200.00")
         console.sees(re.compile("idempotency_key_reused|was used"), within=console.detail.get_by_role("alert"))
+
+    @pytest.mark.parametrize("width", [1400, 700])
+    def test_the_keyboard_goes_to_the_form_and_then_to_the_payment(self, console: Console, width: int):
+        console.sell()
+        console.open(size=(width, 900))
+        console.page.get_by_role("link", name="New payment").press("Enter")
+        expect(console.page.get_by_label("Amount in kwacha")).to_be_focused()
+        console.page.get_by_label("What the customer does").select_option(label="insufficient funds, after 5 s")
+        console.page.get_by_role("button", name="Ask for K150.00").press("Enter")
+        expect(console.pin).to_be_focused()
+        console.bench.clock.advance(seconds=6)
+        expect(console.status).to_contain_text("insufficient_funds")
+        expect(console.detail.locator("h1")).to_be_focused()
 
     def test_a_half_typed_number_is_kept_when_another_payment_comes(self, console: Console):
         console.open("payments/new")
@@ -801,6 +814,25 @@ class TestWebhooks:
         expect(delivery).to_have_text("delivered")
         expect(views.get_by_role("link", name="Webhooks", exact=True)).to_be_visible()
 
+    @pytest.mark.parametrize("width", [1400, 700])
+    def test_what_failed_can_be_read_with_its_days_and_reasons(self, console: Console, width: int):
+        console.bench.client.webhook_endpoints.create(url="http://127.0.0.1:9/webhooks")
+        console.ask()
+        console.bench.clock.advance(days=5)
+        console.open("webhooks/deliveries", size=(width, 900))
+        row = console.row("payment_intent.requires_action")
+        expect(console.list).to_contain_text("no response \N{MULTIPLICATION SIGN}10")
+        assert row.locator("xpath=..").evaluate("(cell) => cell.scrollWidth - cell.clientWidth") <= 0
+        row.click()
+        attempts = console.detail.get_by_role("table")
+        expect(attempts.get_by_text("[Errno 111] Connection refused")).to_have_count(10)
+        wider = "(all) => all.filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.textContent)"
+        assert attempts.locator("th, td").evaluate_all(wider) == []
+        days = attempts.locator("time").evaluate_all("(all) => all.map((each) => each.textContent.split(' ')[0])")
+        assert len(set(days)) > 1
+        title = console.detail.locator("h1")
+        assert title.evaluate("(each) => each.scrollWidth - each.clientWidth") == 0
+
     def test_events_are_found_and_lead_to_their_payment_and_are_sent(self, console: Console, shop: Shop):
         made = console.sell(what="Fern")
         shop(200)
@@ -915,6 +947,14 @@ class TestSandbox:
         assert str(secret) not in console.page.content()
         assert not any("sk_test" in path for _, path in console.asked)
 
+    @pytest.mark.parametrize("width", [1400, 700])
+    def test_the_last_characters_of_each_key_are_seen_without_a_scrollbar(self, console: Console, width: int):
+        console.open("sandbox", size=(width, 900))
+        keys = console.page.get_by_role("table", name=re.compile("^keys"))
+        expect(keys.get_by_role("row")).to_have_count(3)
+        for each in (keys.locator("td:first-child").first, keys.locator("..")):
+            assert each.evaluate("(each) => each.scrollWidth - each.clientWidth") == 0
+
     def test_an_operator_goes_down_and_a_number_follows_its_script(self, console: Console, watch: Watch):
         watch.expect("400")
         console.open("sandbox")
@@ -988,8 +1028,11 @@ class TestLayout:
     def test_with_less_room_there_are_two_columns_and_with_little_one(self, console: Console):
         console.sell()
         console.open(size=TABLET)
-        for each in (console.detail, console.phone):
+        for each in (console.list, console.page.get_by_role("link", name="New payment"), console.phone):
             expect(each).to_be_visible()
+        expect(console.detail).to_be_hidden()
+        console.row("Monstera").click()
+        expect(console.detail).to_be_visible()
         expect(console.list).to_be_hidden()
         shown = [each.bounding_box() or {} for each in (console.detail, console.phone)]
         assert [each["x"] for each in shown] == [0, shown[0]["width"]]
@@ -1008,8 +1051,7 @@ class TestLayout:
 
     @pytest.mark.parametrize("width", [720, 768, 1280])
     def test_beside_the_phone_nothing_is_cut_off_and_no_code_is_covered(self, console: Console, width: int):
-        console.sell()
-        console.open(size=(width, 900))
+        console.open(f"payments/{console.sell()}", size=(width, 900))
         expect(console.page.get_by_role("button", name="…", exact=True)).to_be_in_viewport(ratio=1)
         tabs = console.detail.get_by_role("tablist")
         expect(tabs.get_by_role("tab", name="JSON")).to_be_in_viewport(ratio=1)

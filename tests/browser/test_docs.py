@@ -51,6 +51,15 @@ def test_a_page_is_whole_at_every_width_and_axe_finds_nothing(
     page.close()
 
 
+def test_the_table_of_notebooks_begins_with_the_first_and_only_its_parts_are_bold(page: "Page", address: str):
+    page.goto(f"{address}/docs/guide/notebooks")
+    table = page.get_by_role("table").first
+    expect(table.get_by_role("row").filter(has_text="Start here")).to_contain_text("15")
+    for name in ("Start here", "Tokens and plants"):
+        expect(table.get_by_role("cell", name=name, exact=True)).to_have_css("font-weight", "400")
+    expect(table.get_by_text("Learn the flow")).to_have_css("font-weight", "700")
+
+
 def test_without_javascript_an_operation_is_found_its_language_chosen_and_its_words_lead_on(page: "Page", address: str):
     page.set_viewport_size({"width": 1440, "height": 900})
     page.goto(f"{address}/docs")

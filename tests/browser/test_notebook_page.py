@@ -220,11 +220,13 @@ def test_in_the_lab_a_trace_and_a_phone_stay_as_they_were_in_the_colours_of_its_
 
 def test_the_lab_folds_what_the_page_folds_and_runs_it(lab: "Lab", tmp_path: Path):
     path = tmp_path / "folded.ipynb"
-    cells = [tagged("# Checks\nprint(6 * 7)", HIDDEN), new_code_cell("print('after')")]
+    cells = [tagged(f"# Checks: {'as the text says, ' * 12}\nprint(6 * 7)", HIDDEN), new_code_cell("print('after')")]
     nbformat.write(new_notebook(cells=cells, metadata=KERNEL), path)
     lab.open(notebook=path)
     editor = lab.cell(0).locator(".jp-InputArea-editor")
     expect(editor).to_be_hidden()
+    panel = lab.page.locator(".jp-NotebookPanel .jp-WindowedPanel-outer")
+    assert panel.evaluate("(each) => each.scrollWidth - each.clientWidth") == 0
     lab.run_all()
     expect(lab.output(0)).to_contain_text("42")
     expect(lab.output(1)).to_contain_text("after")

@@ -87,6 +87,13 @@ class TestRequests:
         assert all(float(each[2]) < 60_000 for each in lines)
         assert log.read_text().count("\n") == len(lines), "and nothing else"
 
+    def test_a_refused_preflight_names_the_option_that_lets_the_page_in(
+        self, at_port: tuple[httpx.Client, Door], log: Path
+    ):
+        asks = {"Origin": "http://shop.example", "Access-Control-Request-Method": "POST"}
+        assert at_port[0].options("/v1/payment_intents", headers=asks).status_code == 403
+        assert "  for what a publishable key may do: --allow-origin http://shop.example\n" in log.read_text()
+
     def test_a_secret_or_a_number_in_a_path_or_a_query_is_masked_and_nothing_steers_the_terminal(
         self, at_port: tuple[httpx.Client, Door], log: Path
     ):

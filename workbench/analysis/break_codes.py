@@ -82,7 +82,8 @@ def partners_of(breaks: "pd.DataFrame", suggested: Iterable[str], names: Iterabl
 
     A candidate is the id of a break, or several ids joined by `; `. First come the other breaks of each suggestion that
     includes the break: a text in `suggested` has all ids of one suggestion, joined by `; `. If the break has rows on
-    one side only, other breaks with rows on one side only follow: those in its currency with the opposite variance.
+    one side only, other breaks with rows on one side only follow: those of its account and currency with the opposite
+    variance.
     """
     named = [*names]
     mine = breaks[breaks["id"].isin(named) & (breaks["side"] != "both")]
@@ -91,12 +92,13 @@ def partners_of(breaks: "pd.DataFrame", suggested: Iterable[str], names: Iterabl
         ids = group.split("; ")
         for name in candidates.keys() & ids if len(ids) > 1 else ():
             candidates[name].append("; ".join(other for other in ids if other != name))
-    opposite: dict[tuple[str, int], list[str]] = defaultdict(list)
+    opposite: dict[tuple[str, str, int], list[str]] = defaultdict(list)
     others = breaks[(breaks["side"] != "both") & breaks["variance_minor"].isin(-mine["variance_minor"])]
-    for name, currency, minor in python_rows(others[others["variance_minor"] != 0], "id", "currency", "variance_minor"):
-        opposite[currency, minor].append(name)
-    for name, currency, minor in python_rows(mine[mine["variance_minor"].notna()], "id", "currency", "variance_minor"):
-        candidates[name] += opposite[currency, -minor][:_PARTNERS]
+    names_of = ("id", "account", "currency", "variance_minor")
+    for name, account, currency, minor in python_rows(others[others["variance_minor"] != 0], *names_of):
+        opposite[account, currency, minor].append(name)
+    for name, account, currency, minor in python_rows(mine[mine["variance_minor"].notna()], *names_of):
+        candidates[name] += opposite[account, currency, -minor][:_PARTNERS]
     return {name: list(dict.fromkeys(others)) for name, others in candidates.items()}
 
 

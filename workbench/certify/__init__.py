@@ -18,11 +18,11 @@ from workbench.session import Session
 DAY_S: Final = 86_400
 _EXAM_S: Final = 300
 """No check begins later than this many seconds after the exam's start."""
-_TIME_UP: Final = f"{_EXAM_S} s are up"
 MOST_TIMEOUTS: Final = 2
 _ORDERS_S: Final = 5.0
 _POLL_S: Final = 0.2
 _GONE: Final = "nothing listens any more"
+_HANGS: Final = "your shop no longer responds"
 _UNACCEPTED: Final = "let your shop accept genuine messages first"
 _COMMAND_FAILED: Final = "let the command that failed succeed first"
 
@@ -42,8 +42,8 @@ class CheckResult(NamedTuple):
     row: ReportRow
     payment: PaymentEvents | None = None
     faulty: Sequence[WebhookExchange] = ()
-    command_failed: bool = False
-    """True if one of the user's commands failed."""
+    fault: str = ""
+    """The name of the cause, if the failure has one and no exchange shows it: a command, or an order's fulfilments."""
 
     @property
     def is_rejected(self) -> bool:
@@ -113,15 +113,15 @@ def _results(exam: Exam, until: float) -> Iterator[CheckResult]:
     longer responds. Later checks are then not examined; but if time ran out and waiting for the endpoint took more than
     half of it, the last check fails.
     """
-    timeouts, stopped = 0, ""
+    timeouts, stopped, is_slow = 0, "", False
     for check in CHECKS:
         if not stopped and time.monotonic() > until:
-            stopped = _TIME_UP
-        if stopped:
             # The endpoint, not the making of payments, has used more than half of the time.
-            is_slow = stopped == _TIME_UP and check is CHECKS[-1] and exam.waited_ms > _EXAM_S * 500
-            slowest = f"{_TIME_UP}; the slowest response took {exam.slowest.reply.latency_ms} ms"
-            yield CheckResult(check, check.ended(FAILED, slowest) if is_slow else check.ended(NOT_EXAMINED, stopped))
+            is_slow = exam.waited_ms > _EXAM_S * 500
+            slowest = f", used up by slow responses: the slowest took {exam.slowest.reply.latency_ms} ms"
+            stopped = f"{_EXAM_S} s are up{slowest * is_slow}"
+        if stopped:
+            yield CheckResult(check, check.ended(FAILED if is_slow and check is CHECKS[-1] else NOT_EXAMINED, stopped))
             continue
         exam.exchanges, payment = [], None
         exam.printed()
@@ -136,7 +136,7 @@ def _results(exam: Exam, until: float) -> Iterator[CheckResult]:
             # The command that fails now has worked for the first payment.
             message, output = _command_failure(error)
             printed = "\n".join(filter(None, [output, exam.printed()]))
-            yield CheckResult(check, check.ended(FAILED, message, printed), command_failed=True)
+            yield CheckResult(check, check.ended(FAILED, message, printed), fault="command")
             stopped = "" if exam.target.listens() else _GONE
             continue
         result = _judged(exam, check, payment)
@@ -145,7 +145,7 @@ def _results(exam: Exam, until: float) -> Iterator[CheckResult]:
             # A shop that rejects every message would pass the checks with forged messages undeservedly.
             stopped = _UNACCEPTED
         elif timeouts >= MOST_TIMEOUTS:
-            stopped = "answers did not come in time any more"
+            stopped = _HANGS
         elif result.row.verdict == FAILED and not exam.target.listens():
             stopped = _GONE
 
@@ -188,27 +188,33 @@ def _order_results(exam: Exam, results: Sequence[CheckResult]) -> Iterator[Check
             orders_of = _final_orders(exam, exam.orders, results)
             gone = len(exam.orders_before_restart.keys() - exam.orders().keys())
         except ExamRefused as error:
-            # The command worked before the first check.
-            command_failed, (why_not, output) = True, _command_failure(error)
+            # The command worked before the first check; it may ask a shop that has stopped meanwhile.
+            stopped = next((result.row.came for result in results if result.row.came in {_GONE, _HANGS}), "")
+            command_failed, (why_not, output) = not stopped, (stopped, "") if stopped else _command_failure(error)
     in_all = total(orders_of.values()).fulfilled
     if not exam.checkout and not in_all and any(result_by_check[name].row.verdict == PASSED for name in orders_of):
         orders_of, why_not = {}, "the shop does not know the payments: let --checkout make them"
     for check in ORDER_CHECKS:
         name, _, aspect = check.row.name.partition(".")
-        result = result_by_check[name]
+        result, fault = result_by_check[name], "command" if command_failed else ""
+        order, instead = check.order or checks.Order(0, "", ""), ""
         if name not in orders_of and command_failed:
             verdict, text = FAILED, why_not
         elif name not in orders_of:
             # A check that was not examined has the same reason: no --cmd, or too little time.
             reason = result.row.came if result.row.verdict == NOT_EXAMINED else why_not
-            verdict, text = NOT_EXAMINED, reason or (_COMMAND_FAILED if result.command_failed else _UNACCEPTED)
+            verdict, text = NOT_EXAMINED, reason or (_COMMAND_FAILED if result.fault else _UNACCEPTED)
         elif name == "restart" and gone:
             verdict, text = FAILED, f"{gone} earlier order{'s are' if gone > 1 else ' is'} gone"
-        elif aspect == "status":
-            verdict, text = _status_verdict(result, orders_of[name].status)
+            instead = "gone"
         else:
-            verdict, text = _count_verdict(result, orders_of[name], in_all)
-        yield CheckResult(check, check.ended(verdict, text, output), command_failed=command_failed)
+            has, status = orders_of[name]
+            is_status = aspect == "status"
+            verdict, text = _status_verdict(order, status) if is_status else _count_verdict(result, order, has, in_all)
+            instead = "missing" if has < order.fulfilled else ""
+            fault = _count_fault(order.fulfilled, has, orders_of.get("valid", orders_of[name]).fulfilled, aspect)
+        row = check.ended(verdict, text, output)._replace(**order.instead.get(instead, {}))
+        yield CheckResult(check, row, fault=fault)
 
 
 def _final_orders(exam: Exam, orders: Orders, results: Sequence[CheckResult]) -> dict[str, ShopOrder]:
@@ -231,21 +237,32 @@ def _final_orders(exam: Exam, orders: Orders, results: Sequence[CheckResult]) ->
         time.sleep(_POLL_S)
 
 
-def _count_verdict(result: CheckResult, order: ShopOrder, in_all: int) -> tuple[str, str]:
-    has, due = order.fulfilled, result.check.order.fulfilled if result.check.order else 0
+def _count_fault(due: int, has: int, of_plain_payment: int, aspect: str) -> str:
+    """The name of the cause of a wrong count that the order of a plain paid payment has too; empty if there is none.
+
+    `aspect` is `order` or `status`: an order that was fulfilled twice may still have the right status.
+    """
+    if not due or has != of_plain_payment:
+        return ""
+    return "never_fulfilled" if has < due else "counted_twice" if has > due and aspect == "order" else ""
+
+
+def _count_verdict(result: CheckResult, order: checks.Order, has: int, in_all: int) -> tuple[str, str]:
+    due = order.fulfilled
     if has < due and result.row.verdict == FAILED:
         return NOT_EXAMINED, _UNACCEPTED
+    if has < due:
+        return FAILED, f"{checks.times(has)} in the {_ORDERS_S:g} s after the last message"
     if not has and not due and not in_all:
         return NOT_EXAMINED, "no order was fulfilled at all"
     is_early = has and not due and result.is_rejected
     return PASSED if has == due else FAILED, checks.times(has) + ", although the message was rejected" * bool(is_early)
 
 
-def _status_verdict(result: CheckResult, status: str | None) -> tuple[str, str]:
+def _status_verdict(order: checks.Order, status: str | None) -> tuple[str, str]:
     if not status:
         return NOT_EXAMINED, '--orders with a "status" in each line would examine it'
-    is_due = result.check.order and status.casefold() == result.check.order.status
-    return PASSED if is_due else FAILED, status
+    return PASSED if status.casefold() == order.status else FAILED, status
 
 
 # Causes of several failures
@@ -261,6 +278,8 @@ class _Cause(NamedTuple):
     """Checks that must be among the failures."""
     least: int = 2
     """The fewest failures that the cause must explain."""
+    is_of_faults: bool = False
+    """True if it explains the checks with its name as their `fault`, which no exchange shows."""
 
 
 _CAUSES: Final[Mapping[str, _Cause]] = {
@@ -272,7 +291,9 @@ _CAUSES: Final[Mapping[str, _Cause]] = {
         lambda exchange, _: exchange.is_accepted, checks.rejected, needs=("wrong_secret", "missing_headers")
     ),
     "uncaught": _Cause(lambda exchange, _: exchange.reply.status_code in range(500, 1000), checks.rejected),
-    "command": _Cause(lambda *_: True),
+    "command": _Cause(lambda *_: True, is_of_faults=True),
+    "never_fulfilled": _Cause(lambda *_: True, needs=("valid.order",), least=1, is_of_faults=True),
+    "counted_twice": _Cause(lambda *_: True, needs=("valid.order",), least=1, is_of_faults=True),
 }
 """Name of a cause → its conditions; `checks.toml` has its texts."""
 
@@ -284,7 +305,7 @@ def _causes_of(exam: Exam, results: Iterable[CheckResult]) -> dict[str, ReportRo
     """
     failed = [
         result for result in results
-        if result.row.verdict in {FAILED, WARNING} and (result.faulty or result.command_failed)
+        if result.row.verdict in {FAILED, WARNING} and (result.faulty or result.fault)
     ]  # fmt: skip
     exam.spelling = _verified_spelling(exam, failed)
     cause_by_check: dict[str, ReportRow] = {}
@@ -293,13 +314,14 @@ def _causes_of(exam: Exam, results: Iterable[CheckResult]) -> dict[str, ReportRo
         group = [
             result for result in failed
             if result.row.name not in cause_by_check and cause.judge in {None, result.check.judge}
-            and result.command_failed is (texts["name"] == "command")
+            and result.fault == texts["name"] * cause.is_of_faults
             and all(cause.fits(exchange, exam) for exchange in result.faulty)
         ]  # fmt: skip
         names = {result.row.name for result in group}
         # The check `slow` repeats the slowest response of another check, so it does not count as a second failure.
         if len(names - {"slow"}) >= cause.least and names.issuperset(cause.needs):
-            text = texts["came"].format(limit_s=exam.limit_ms // 1000) or group[0].row.came
+            figures = {"limit_s": exam.limit_ms // 1000, "patience_s": exam.target.patience_s}
+            text = texts["came"].format(**figures) or group[0].row.came
             sent = ", ".join(result.row.title for result in group)
             printed = next((result.row.printed for result in group if result.row.printed), "")
             row = ReportRow(**{**texts, "came": text}, verdict=FAILED, sent=sent, expected="", printed=printed)

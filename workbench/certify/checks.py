@@ -50,16 +50,19 @@ _WITH_FUTURE_SIGNATURE: Final[Mapping[str, str]] = {
 _PATIENCE_S: Final = 5
 """The exam waits this many seconds beyond the limit, to tell a late response from none."""
 _AMOUNT: Final = Decimal("87.35")
+_INTENT: Final = "pi_"
 _CUSTOMERS: Final = {
-    "paid": ("+260960000001", 6, ("succeeded", "successful")),
-    "failed": ("+260960000002", 6, ("failed",)),
-    "late": ("+260960000010", 61, ("late_success",)),
+    "paid": (("+260960000001",), 6, ("succeeded", "successful")),
+    "failed": (("+260960000002",), 6, ("failed",)),
+    "retried": (("+260960000004", "+260960000001"), 6, ("succeeded", "successful")),
+    "late": (("+260960000010",), 61, ("late_success",)),
 }
-"""Outcome → a customer's phone, the seconds to wait, and the possible endings of the last event's type.
+"""Outcome → the phone of each attempt, the seconds to wait after it, and the possible endings of the last event's type.
 
 There are several endings because the register's row `event_types` decides the names.
 
-The customers approve after five seconds, have too little money, or approve a minute after the prompt has expired.
+The customers approve after five seconds, have too little money, cancel, or approve a minute after the prompt has
+expired.
 """
 
 
@@ -190,23 +193,26 @@ class Exam:
 
         Raises NotExamined: the payment came to another outcome, or the checkout created none.
         """
-        phone, seconds, ending = _CUSTOMERS[outcome]
+        phones, seconds, ending = _CUSTOMERS[outcome]
         intents = self.session.client.payment_intents
         if self.checkout is None:
             payment = intents.create(**{"amount": _AMOUNT, **fields}).id
         else:
-            payment = self._checked_out(self.checkout, phone)
-        if payment.startswith("pi_"):
-            intent = self._client.payment_intents.retrieve(payment)
-            if intent.status == REQUIRES_PAYMENT_METHOD:
-                intents.confirm(payment, phone=phone, provider="mtn", client_secret=intent.client_secret or None)
-        self.session.clock.advance(seconds + (self.rows["prompt_timeout_s"] if outcome == "late" else 0))
+            payment = self._checked_out(self.checkout, phones[0])
+        if len(phones) > 1 and not payment.startswith(_INTENT):
+            raise NotExamined("a charge has only one attempt")
+        for phone in phones:
+            if payment.startswith(_INTENT):
+                intent = self._client.payment_intents.retrieve(payment)
+                if intent.status == REQUIRES_PAYMENT_METHOD:
+                    intents.confirm(payment, phone=phone, provider="mtn", client_secret=intent.client_secret or None)
+            self.session.clock.advance(seconds + (self.rows["prompt_timeout_s"] if outcome == "late" else 0))
         charges = [charge.id for charge in self._client.charges.list() if charge.payment_intent == payment]
         events = self._events(payment)
         if not events or not events[-1].type.endswith(ending):
             last_type = events[-1].type if events else "no event"
             why = switched_text(self.switched) or "let --checkout use that number"
-            raise NotExamined(f"the payment of the customer {phone} came to {last_type}: {why}")
+            raise NotExamined(f"the payment of the customer {phones[-1]} came to {last_type}: {why}")
         return PaymentEvents((payment, *charges[:1]), events)
 
     def make_refund(self) -> tuple[PaymentEvents, Sequence[RawEvent]]:
@@ -221,6 +227,12 @@ class Exam:
         if not events:
             raise NotExamined(f"no event tells of a refund: {switched_text(self.switched)}")
         return payment, events
+
+    def make_credited_payment(self) -> PaymentEvents:
+        """Makes a payment whose money arrives late, credits the money to the merchant, and returns the payment."""
+        payment = self.make_payment("late")
+        self.session.operator.settle(payment.ids[0], "credit")
+        return payment._replace(events=self._events(payment.ids[0]))
 
     def _checked_out(self, checkout: Callable[[str], object], phone: str) -> str:
         """Runs the shop's checkout, and returns the id of the intent that it created, or else of the charge.
@@ -375,6 +387,12 @@ def _duplicate(exam: Exam) -> PaymentEvents:
     return exam.deliver_payment(payment)
 
 
+def _out_of_order(exam: Exam) -> PaymentEvents:
+    """Delivers the last event first; the payment has a failed attempt before its success, if it can have two."""
+    is_intent = exam.first.ids[0].startswith(_INTENT)
+    return exam.deliver_payment(exam.make_payment("retried" if is_intent else "paid"), backwards=True)
+
+
 def _unknown_type(exam: Exam) -> None:
     plant = {"id": "plant_1", "object": "plant", "name": "Monstera"}
     new = exam.make_payment().success.altered(
@@ -508,8 +526,9 @@ def _refund_first(exam: Exam) -> PaymentEvents:
 _RUNS: Final[Mapping[str, tuple[Run, Judge]]] = {
     "valid": (_valid, accepted),
     "duplicate": (_duplicate, accepted),
-    "out_of_order": (lambda exam: exam.deliver_payment(exam.make_payment(), backwards=True), accepted),
+    "out_of_order": (_out_of_order, accepted),
     "failed": (lambda exam: exam.deliver_payment(exam.make_payment("failed")), accepted),
+    "retried": (lambda exam: exam.deliver_payment(exam.make_payment("retried")), accepted),
     "unknown_type": (_unknown_type, accepted),
     "unknown_fields": (_unknown_fields, accepted),
     "exact_bytes": (_exact_bytes, accepted),
@@ -527,6 +546,7 @@ _RUNS: Final[Mapping[str, tuple[Run, Judge]]] = {
     "burst": (_burst, accepted),
     "refund_first": (_refund_first, accepted),
     "late_success": (lambda exam: exam.deliver_payment(exam.make_payment("late")), accepted),
+    "late_credited": (lambda exam: exam.deliver_payment(exam.make_credited_payment()), accepted),
     "slow": (lambda exam: exam.exchanges.append(exam.slowest), in_time),
 }
 """Check → the function that sends its messages, and the judge of each response."""
@@ -553,6 +573,8 @@ class Order(NamedTuple):
     why: str
     fix: str
     status: str = ""
+    instead: Mapping[str, Mapping[str, str]] = {}
+    """Other texts for an order that is `missing` (it was not fulfilled) or `gone` (with the restart)."""
 
 
 class Check(NamedTuple):

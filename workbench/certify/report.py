@@ -57,7 +57,9 @@ class ReportRow(NamedTuple):
         """Verdict, title and responses on one line, or on several if `width` columns (121 by default) are too few."""
         room = (width or _LINE) - _VERDICT - 4
         title = min(_TITLE, room * 3 // 5)
-        came = textwrap.shorten(visible(self.came), max(_CAME, room - title), placeholder=" …")
+        came, most = visible(self.came), max(_CAME, room - title)
+        if len(came) > most:
+            came = f"{textwrap.wrap(came, most - 2)[0]} …"
         cells = (f"{_MARKS[self.verdict]} {self.verdict}", self.title, came)
         return "\n".join(beside(cells, (_VERDICT, title, room - title)))
 

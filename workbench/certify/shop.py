@@ -23,6 +23,10 @@ _CONNECT_S: Final = 1.0
 _START_S: Final = 30.0
 _COMMAND_S: Final = 30
 _READ_BYTES: Final = 1 << 20
+_STATUSES: Final = {
+    126: "the shell may not execute the command's file", 127: "the shell did not find the command",
+}  # fmt: skip
+"""Status with which a shell ends → its reason."""
 
 
 class NotExamined(Exception):
@@ -91,8 +95,8 @@ class Shop:
         if not self._target.listens():
             status, listens = self._process.status, f"nothing listened at {self._target.url}"
             fault = f"{listens} in {_START_S:g} s" if status is None else f"it ended with status {status} and {listens}"
-            message = f"--cmd was run, and {fault}; it printed:\n{self.printed() or NOTHING}"
-            raise ExamRefused(message, hint="Your shop must listen on the port in URL.")
+            advice = _STATUSES.get(status or 0, "your shop must listen on the port in URL")
+            raise ExamRefused(f"--cmd was run, and {fault}: {advice}; it printed:\n{self.printed() or NOTHING}")
 
     def restart(self) -> None:
         """Ends the shop and starts it again.

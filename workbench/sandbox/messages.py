@@ -11,6 +11,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -190,7 +191,10 @@ class Speaker:
         status, headers = answer.status, dict(answer.headers)
         shown = self._coloured_as(_FAILURES.get(status // 100, _GOOD), str(status))
         line = f"{_brief(arrived.method)} {_brief(unquote(arrived.target.decode('latin-1')))}".strip() or "no request"
-        self.write(f"{line}  {shown}  {took_s * 1000:.1f} ms  {headers.get('request-id', '')}")
+        line = f"{line}  {shown}  {took_s * 1000:.1f} ms  {headers.get('request-id', '')}"
+        if arrived.method == "OPTIONS" and status == HTTPStatus.FORBIDDEN:
+            line += f"  for what a publishable key may do: --allow-origin {_brief(arrived.headers.get('origin', ''))}"
+        self.write(line)
 
     def attempt(self, tx: Transaction, delivery_id: str, result: str) -> str:
         """Returns the line about an attempt at a delivery; empty if a reset has deleted the delivery.

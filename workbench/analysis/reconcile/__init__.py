@@ -29,7 +29,17 @@ from workbench.analysis.reconcile.breaks import Broken, breaks_of, summed
 from workbench.analysis.reconcile.carry_forward import CarryForward
 from workbench.analysis.reconcile.classify import LINE, Allowed, Tolerance, check_whole, classify
 from workbench.analysis.reconcile.engines import DUCKDB, Frame, Native, both, column_list, conform, equality, mapped
-from workbench.analysis.reconcile.inputs import ANY_DAY, LEDGER, ROW, SIDES, STATEMENT, dated, read_inputs, sha256_of
+from workbench.analysis.reconcile.inputs import (
+    ANY_DAY,
+    LEDGER,
+    PREFIX,
+    ROW,
+    SIDES,
+    STATEMENT,
+    dated,
+    read_inputs,
+    sha256_of,
+)
 from workbench.analysis.reconcile.proof import Run
 from workbench.analysis.reconcile.suggestions import suggestions_of
 from workbench.analysis.report import captions
@@ -351,6 +361,8 @@ def _marked_settled(run: Run, theirs: Frame, *, skips_settled: bool) -> Frame:
     theirs_good = conform(new, ROW, f"not bad and ({dated(engine, ends)})")
     sides = {LEDGER: conform(run.ledger.closed, ROW, "not bad"), STATEMENT: theirs_good}
     classified = classify(engine, sides, dict.fromkeys(SIDES, 0), run.allowed, carried=False, overlaps=True)
+    differ = pc.is_in(classified.opened["code"], pa.array(["amount_mismatch", "fee_mismatch"]))
+    run.changed = classified.opened.filter(differ).to_pylist()
     lines = classified.settled_lines()
     if len(settled):
         before = carrying.settled_before(engine, new, settled)
@@ -532,6 +544,7 @@ def _notes(run: Run, broken: Broken, lines: Sequence[Mapping[str, Any]]) -> Iter
         many = captions.counted(len(rows), "row of the ledger is", "rows of the ledger are")
         close, first = run.brought.closed_of(account)["closing_date"], carrying.rows_named(rows)
         yield f"{names.get(account, account)}: {many} booked after the close of {close}, and read now: {first}."
+    yield from _changed(run.changed, names)
     yield from _without_days(run, names)
     yield from _left_for_the_next(broken.after_period, closing, names)
     if run.key.created:
@@ -543,6 +556,15 @@ def _notes(run: Run, broken: Broken, lines: Sequence[Mapping[str, Any]]) -> Iter
     elif broken.unsure:
         text = f"{captions.counted(broken.unsure, 'open row')} may match by the customer's number"
         yield f"{text}, but the numbers cannot be compared. {carrying.GIVE_THE_KEY}"
+
+
+def _changed(pairs: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> Iterator[str]:
+    """Yields a note for each of `pairs` (see Run.changed); `names` is account → its name in the user's books."""
+    for pair in pairs:
+        then, now = (money_text(pair[f"{prefix}signed"], pair[f"{prefix}currency"]) for prefix in PREFIX.values())
+        account, key = names.get(pair["account"], pair["account"]), captions.key_text(pair["s_key"])
+        text = f"{account}: {key} is closed in the books at {then} net, and {pair['s_source']} now has it at {now} net"
+        yield f"{text}: ask the operator, and book no more than the difference."
 
 
 def _without_days(run: Run, names: Mapping[str, str]) -> Iterator[str]:

@@ -248,9 +248,9 @@ def classify(
     if carried:
         # The groups that hold only open rows of an earlier run disagreed then, and still do.
         waits = f"count(*) = count(case when was is not null and was <> '{codes.MATCHED}' then 1 end)"
-        groups = f"(select account, g from {everything} group by account, g having {waits})"
-        broken.append(engine.table(groups, {name: ROW[name] for name in GROUP}))
-    names = respelt(pa.concat_tables([*broken, unpaired.select(GROUP)]))
+        waiting = f"(select account, g from {everything} group by account, g having {waits})"
+        broken.append(engine.table(waiting, groups))
+    names = _names_of_lone(engine, pa.concat_tables(broken), everything)
     if len(names):
         renamed = engine.keep(engine.arrow(names, dict.fromkeys((*GROUP, "name"), "string")))
         named = f"(select x.*, y.name from {everything} x join {renamed} y on {equality(GROUP)})"
@@ -664,6 +664,19 @@ def respelt(groups: pa.Table) -> pa.Table:
     several = named.group_by(["account", "name"]).aggregate([("g", "count")])
     several = several.filter(pc.greater(several["g_count"], 1)).select(["account", "name"])
     return named.join(several, ["account", "name"], join_type="left semi")
+
+
+def _names_of_lone(engine: SqlEngine, groups: pa.Table, everything: Frame) -> pa.Table:
+    """Those of `groups` that only one side has, and whose keys differ only in spelling: see `respelt`.
+
+    A key that both sides have in one spelling is no other key. `everything` has all rows of both sides.
+    """
+    names, shape = respelt(groups), {name: ROW[name] for name in GROUP}
+    if not len(names):
+        return names
+    rows = among(everything, engine.arrow(names.select(GROUP), shape), GROUP)
+    lone = f"(select account, g from {rows} group by account, g having min(side) = max(side))"
+    return respelt(engine.table(lone, shape))
 
 
 _UNSEEN = "[\\s\u00a0\u1680\u2000-\u200d\u2028\u2029\u202f\u205f\u2060\u3000\ufeff]"

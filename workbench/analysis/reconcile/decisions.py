@@ -317,7 +317,7 @@ def applied(
     `carried` has the decisions of an earlier run (columns DECISION); a decision in `current` replaces those about the
     same break. A person who withdraws a rule's decision decides too: no rule decides that break in later runs either.
     A decision about an account outside of `accounts` gets the state `elsewhere`. Raises ReconcileRefused: a given
-    decision would reopen a break that an earlier run has closed.
+    decision would reopen a break that an earlier run has closed, or a match joins breaks of two accounts.
     """
     decided_now = {other for row in current for other in ids_of(row)}
     taken_back = {row["break"] for row in current if row["verdict"] == WITHDRAWN}
@@ -337,6 +337,7 @@ def applied(
     places = {name: place for name, place in zip(wanted, positions, strict=True) if place >= 0}
     named = python_rows(breaks.iloc[list(places.values())], "account", "key", "code")
     about = dict(zip(places, named, strict=True))
+    _check_accounts(rows, {name: account for name, (account, *_) in about.items()})
     of_accounts = {row["account"] for row in rows if len(places) < len(wanted)} - {None}
     still_open = python_rows(breaks[breaks["account"].isin(of_accounts)], "account", "key")
     open_keys = {(account, bare_key(key or "")) for account, key in still_open}
@@ -355,6 +356,20 @@ def applied(
         column[list(texts)] = [row[name] for row in texts.values()]
         shown[name] = pd.array(column, "string")
     return shown, frame(decisions, DECISION)
+
+
+def _check_accounts(rows: Sequence[Row], account_of: Mapping[str, str]) -> None:
+    """Raises ReconcileRefused if a match in `rows` joins breaks of two accounts: each account would stay wrong.
+
+    `account_of` is break id → account; breaks that it lacks are left out.
+    """
+    for row in rows:
+        ids = ids_of(row) if row["verdict"] == "match" else []
+        accounts = sorted({account_of[name] for name in ids if name in account_of})
+        if len(accounts) > 1:
+            text = f"The match of {listed(ids)} joins breaks of {listed(accounts)}, and a match is of one account."
+            hint = "Decide `accept` for each, and book a transfer between the accounts, each row with its break's key."
+            raise ReconcileRefused(text, hint=hint)
 
 
 def replaced_words(breaks: pd.DataFrame, current: Sequence[Row], carried: pd.DataFrame) -> Iterator[str]:
@@ -634,6 +649,7 @@ class DecisionTable:
             name = item["break"] or ""
             if unknown := [break_id for break_id in ids_of(item) if break_id not in about]:
                 raise ReconcileRefused(f"There is no break {', '.join(unknown)} to decide about.")
+            _check_accounts([{**item}], {known: account for known, (account, *_) in about.items()})
             old = before.get(name)
             if old is not None and old["who"] != item["who"] and not replace:
                 text = f"{old['who']} has decided about {name}: {old['verdict']}, {old['why']}."

@@ -1,6 +1,7 @@
 """The ledger and the statements of a run: recognised by their class, checked, and converted to the same columns."""
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -298,10 +299,11 @@ def input_table(native: Native, side: Side) -> InputTable:
 def _read(native: Native, side: Side, phone_key: str | Path | bytes | None = None) -> Native:
     """Reads a .csv or .xlsx file, or a table that _is_unread is true for; returns any other input unchanged.
 
-    Raises StatementRefused: the file or table cannot be read; the message names a function call that helps.
+    Raises StatementRefused: the file or table cannot be read; the message names a function call that helps. Raises
+    ReconcileRefused: two columns of a table have one heading.
     """
     is_file = isinstance(native, str | Path) and Path(native).suffix.lower() in _READ_HERE
-    headings = [] if is_file else _headings(native)
+    headings = [] if is_file else _headings(native, side)
     if isinstance(native, OwnLedger | Statement) or not (is_file or _is_unread(headings, side)):
         return native
     is_statement, nth = side is not THE_LEDGER, "" if isinstance(native, str | Path) else side.nth
@@ -328,12 +330,19 @@ def _rows_of_statement(read: OwnLedger) -> pd.DataFrame:
     return rows.assign(statement=read.name, line=lines, problem=None).astype({"problem": "string"})
 
 
-def _headings(native: Native) -> list[str]:
-    """The headings of a table or of a Parquet file; none if it is neither."""
+def _headings(native: Native, side: Side) -> list[str]:
+    """The headings of a table or of a Parquet file; none if it is neither.
+
+    Raises ReconcileRefused: two columns of a table have one heading.
+    """
     try:
         if isinstance(native, str | Path):
             return [*pq.read_schema(native).names]
         return [*nw.from_native(native).lazy().collect_schema().names()]
+    except nw.exceptions.DuplicateError as error:
+        twice = ", ".join(re.findall("'(.+)'", str(error)))
+        text = f"{side.called} has the column {twice} more than once."
+        raise ReconcileRefused(text, hint="Rename or remove the others.") from None
     except (TypeError, pa.ArrowException, OSError):
         return []
 

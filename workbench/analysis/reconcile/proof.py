@@ -120,6 +120,8 @@ class Run:
     classified: Classified = field(init=False)
     repeated: Totals = field(init=False)
     """Totals of repeated statement lines, which do not count."""
+    changed: Sequence[Mapping[str, Any]] = ()
+    """Lines that an earlier run settled with another amount or fee: pairs (columns COMPARED) with the closed row."""
 
     def books_of(self, account: str) -> list[Book]:
         """The statements of an account, in order of their days."""

@@ -334,16 +334,20 @@ def named_alike(name: str, headers: Iterable[tuple[Sequence[str], str | None]], 
     """A layout made for the first header in `headers` that has the needed column names of `ledger_columns()`.
 
     `headers` has pairs of the headings and the delimiter between them, None for a table. `makes_keys` is the layout's.
-    Raises StatementRefused: every header lacks a moment, an amount or, without `makes_keys`, a key; `name` is the
-    source in the message.
+    Raises StatementRefused: every header lacks a moment, an amount or, without `makes_keys`, a key, or a header has an
+    amount in both units; `name` is the source in the message.
     """
     needed = {"moment", "amount"} if makes_keys else {"key", "moment", "amount"}
     shown_headings: Sequence[str] = ()
     for header, mark in headers:
         headings = {*map(heading_key, header)}
         columns = {field: column for field, column in _ALIKE.items() if column in headings}
-        for called in ("amount", "fee", "balance", "amount_minor", "fee_minor", "balance_minor"):
-            columns |= {called.removesuffix("_minor"): called} if called in headings else {}
+        for field in ("amount", "fee", "balance"):
+            called = [heading for heading in (field, f"{field}_minor") if heading in headings]
+            if len(called) > 1:
+                hint = "Leave one of them out: the two may differ."
+                raise file_refusal(name, f"has both {' and '.join(called)}.", hint=hint, headings=tuple(header))
+            columns |= {field: called[0]} if called else {}
         if "moment" not in columns and "day" in columns:
             columns["moment"] = columns.pop("day")
         if needed <= columns.keys():

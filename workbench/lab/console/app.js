@@ -21,7 +21,8 @@ const NAMES = { payments: "Payments", webhooks: "Webhooks", requests: "Requests"
 export function mount(element, transport, options = {}) {
   const store = makeStore(transport, options.address ?? inMemory(), options.base ?? "$BASE_URL");
   store.rings = options.rings;
-  // On a page of others the landmarks are theirs.
+  // On a page of others the landmarks are theirs, and it opens with the newest payment.
+  if (!options.keys) store.state.pane = "detail";
   store.landmarks = options.keys ? { head: "header", main: "main" } : { head: "div", main: "div" };
   element.classList.add("wb-console");
   render(html`<${StoreProvider} value=${store}>${options.only ? html`<${Docked} />` : html`<${Console} keys=${options.keys} />`}<//>`, element);
@@ -156,6 +157,6 @@ function shortcut(event, store, root) {
     store.go("payments/new");
     event.preventDefault();
   }
-  if (event.key === "ArrowDown" && event.target === document.body) root.querySelector("a.row")?.focus();
+  if (event.key === "ArrowDown" && event.target.matches("body, h1")) root.querySelector("a.row")?.focus();
   return undefined;
 }

@@ -73,12 +73,9 @@ function Statement({ account }) {
     ["Fee", (row) => row.fee_minor > 0 && money(row.fee_minor, row.currency), "num dim"],
   ];
   return html`<section aria-label="Statement"><header class="sub"><${Link} to="money" class="icon-button" label="Back to the trial balance"><${Icon} name="back" /><//>
-    <h2>${account}</h2>
-    <span class="space" />
-      ${all.length > MOST && `the last ${MOST} of `}${counted(all.length, "movement")}</header>
+    <h2>${account}</h2><span class="space" />${all.length > MOST && `the last ${MOST} of `}${counted(all.length, "movement")}</header>
     <${Problem} problem=${error} /><${Table} label="Statement of ${account}" rows=${all.slice(-MOST).reverse()} columns=${columns} name=${(row) => row.number}
-      empty="Nothing moved on it." />
-      </section>`;
+      empty="Nothing moved on it." /></section>`;
 }
 
 function Suspense() {

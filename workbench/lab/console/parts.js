@@ -12,6 +12,9 @@ export const html = htm.bind(function made(...parts) {
   return h(...parts);
 });
 
+// The type of an event or a masked key, which may be broken before its dot or its masked part.
+export const breakable = (name) => name.split(/(?=\.|(?<!•)•)/).map((part) => html`<wbr />${part}`);
+
 export const classes = (...names) => names.filter(Boolean).join(" ");
 
 export function Pill({ state, says = "", also = "" }) {
@@ -119,8 +122,7 @@ export function Code({ text, label, copy = true, fill = false }) {
 }
 
 export function Switch({ options, chosen, choose, label }) {
-  const button = ([name, text]) =>
-    html`<button type="button" aria-pressed=${name === chosen} onClick=${() => choose(name)}>${text}</button>`;
+  const button = ([name, text]) => html`<button type="button" aria-pressed=${name === chosen} onClick=${() => choose(name)}>${text}</button>`;
   return html`<div class="switch" role="group" aria-label=${label}>${options.map(button)}</div>`;
 }
 

@@ -1,6 +1,6 @@
 // The selected payment: what happened, as it happens; its ledger, webhooks, code and JSON; and what can be done with it.
 
-import { useRef, useState } from "./vendor/hooks.js";
+import { useLayoutEffect, useRef, useState } from "./vendor/hooks.js";
 import { Action, Code, Codes, Copy, Empty, Facts, Field, Icon, Id, Lately, Link, Pill, Switch, Table, Tabs, Title, When, classes, html, message } from "./parts.js";
 import { ofKind, useKept, useRead, useStore } from "./store.js";
 import { Sequence, save } from "./sequence.js";
@@ -43,11 +43,15 @@ function Head({ details: { payment, trace } }) {
   const store = useStore();
   const { data: late } = useRead("/sandbox/suspense?status=waiting", ofKind("entry"), { pause: 500, keep: true });
   const { id, amount_minor: amount, currency, description, state, failure_code: failure, phone, provider, created, refunded_minor: refunded } = payment;
+  const heading = useRef();
+  useLayoutEffect(() => {
+    if (store.kept.asked === id && document.activeElement === document.body) heading.current.focus({ preventScroll: true });
+  }, [id]);
   const waiting = late?.data.filter((each) => [each.payment_intent, each.charge].includes(id)) ?? [];
   const facts = [phone ? `${store.operator(provider)} ${phone}` : "No customer asked yet", html`<${Lately} ms=${created * 1000} />`, html`<${Id} id=${id} />`,
     refunded > 0 && `${money(refunded, currency)} refunded`];
   return html`<${Title} back="payments" facts=${facts} actions=${html`<${Ways} payment=${payment} trace=${trace} />`}>
-      <h1 class="amount">${money(amount, currency)}</h1><span class="what" title=${visible(description)}>${visible(description)}</span>
+      <h1 class="amount" ref=${heading} tabindex="-1">${money(amount, currency)}</h1><span class="what" title=${visible(description)}>${visible(description)}</span>
       <${Pill} state=${state} also=${failure} says=${failure && store.says(failure)} /><//>
     ${waiting.map((item) => html`<div class="strip warn" key=${item.id}><span>
       <b>${moneyOf(item)} came late</b>, <${Lately} ms=${item.since * 1000} />, after the attempt had failed. It waits in suspense.</span>
@@ -147,8 +151,7 @@ function Exchange({ row, says, close }) {
   const name = row.kind === "call" && requestOf(row);
   return html`<section class="exchange" aria-label="The exchange"><header class="sub"><h2 title=${row.what}>${visible(says)}</h2><${When} at=${row.at} /><span class="space" />
     ${name && html`<${Link} to="requests/${name}">Request<//>`}<button type="button" class="icon-button" aria-label="Close" title="Close (Escape)" onClick=${close}>
-      <${Icon} name="close" />
-      </button></header>
+      <${Icon} name="close" /></button></header>
     <div class="sides">${EXCHANGES[row.kind](row.detail, row)}</div></section>`;
 }
 
@@ -201,8 +204,7 @@ function TAccount({ account: { account, currency, debit, credit, lines }, code }
   const sum = html`<b>Balance</b><b class="num">${major(Math.abs(balance), currency)}</b>`;
   return html`<section class="t-account" aria-label="Account ${account}"><h2><${Link} to="money/${account}" title="The statement of ${account}">${code} ${account}<//>
     <small>${ACCOUNTS[code]}</small></h2>
-    <div class="t">${side("debit", "Debits")}${side("credit", "Credits")}</div><div class="balance"><span>${balance >= 0 && sum}</span><span>${balance < 0 && sum}</span>
-      </div></section>`;
+    <div class="t">${side("debit", "Debits")}${side("credit", "Credits")}</div><div class="balance"><span>${balance >= 0 && sum}</span><span>${balance < 0 && sum}</span></div></section>`;
 }
 
 // ---- webhooks, code, JSON ---------------------------------------------------------------------------------------
@@ -232,6 +234,5 @@ function Json({ details: { payment } }) {
   const { data, text, error } = useRead(path, (row) => row.kind === "payment" && row.id === payment.id);
   if (!data) return html`<div class="scroll pad">${error && html`<p class="dim">${error.message}</p>`}</div>`;
   return html`<div class="scroll pad"><p class="sub"><code>GET ${path}</code><${Copy} text=${text} label="Copy the JSON" /></p>
-    <${Code} text=${laidOut(text)} label="JSON" copy=${false} />
-    </div>`;
+    <${Code} text=${laidOut(text)} label="JSON" copy=${false} /></div>`;
 }

@@ -1,6 +1,6 @@
 // The payments: their list, and the form that asks a customer for one.
 
-import { useRef } from "./vendor/hooks.js";
+import { useLayoutEffect, useRef } from "./vendor/hooks.js";
 import { Code, Field, Icon, Lately, Link, Method, Pill, Problem, html, useTask } from "./parts.js";
 import { Listing } from "./listing.js";
 import { ofKind, useKept, useStore } from "./store.js";
@@ -73,6 +73,7 @@ async function take(store, draft) {
     }
   }
   await store.refresh();
+  store.kept.asked = id; // its heading gets the focus if no phone takes it
   store.go(store.follows() ? "payments" : `payments/${id}`, { pane: "phone", number: null });
 }
 
@@ -86,7 +87,8 @@ export function NewPayment() {
   const own = operatorOf(draft.phone);
   const minor = minorOf(draft.amount);
   const isUneven = draft.calls === "one" && store.gaps.charge_amount_unit === "major" && minor % 100;
-  const wrong = !minor ? "An amount such as 150.00." : isUneven ? "A charge takes whole kwacha." : "";
+  const wrong = !minor ? (/\d\.\d{3}/.test(draft.amount) ? "At most two decimals, such as 150.00." : "An amount such as 150.00.") : isUneven ? "A charge takes whole kwacha." : "";
+  useLayoutEffect(() => form.current.elements.amount.focus(), []);
   const typed = (name) => (event) => change({ [name]: event.currentTarget.value });
   const dial = (event) => {
     const phone = event.currentTarget.value.replace(/[\s()-]/g, "");
@@ -108,7 +110,7 @@ export function NewPayment() {
   const close = html`<${Link} to="payments" class="icon-button" label="Close" title="Close (Escape)"><${Icon} name="close" /><//>`;
   return html`<section class="detail new" aria-label="New payment"><header class="title"><h1>New payment</h1><span class="space" />${close}</header>
     <div class="scroll pad"><form ref=${form} class="draft" onSubmit=${submit}><div class="fields">
-      <${Field} label="Amount in kwacha" name="amount" inputmode="decimal" value=${draft.amount} onInput=${typed("amount")} error=${wrong || refused.amount} autofocus />
+      <${Field} label="Amount in kwacha" name="amount" inputmode="decimal" value=${draft.amount} onInput=${typed("amount")} error=${wrong || refused.amount} />
       <${Field} label=${draft.calls === "one" ? "Reference of your order" : "Description"} name="description" value=${draft.description}
         onInput=${typed("description")} error=${refused.description} maxlength="200" />
       <${Field} label="Customer's number" name="phone" inputmode="tel" value=${phoneText(draft.phone)} onChange=${dial} error=${refused.phone}

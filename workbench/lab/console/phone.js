@@ -101,9 +101,12 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     store.replace(path, (list) => ({ ...list, data: list.data.map((each) => (each.phone === number ? answer : each)) }));
   });
   const enter = () => waits && pin && !task.busy && press("input", { text: pin });
+  // The focus goes back to where it was; if that is gone, to the payment's heading.
   const leave = () => {
-    if (back.current?.isConnected && back.current !== document.body) back.current.focus({ preventScroll: true });
-    else document.activeElement.blur();
+    const isThere = back.current?.isConnected && back.current !== document.body;
+    const place = isThere ? back.current : root.current.closest(".app").querySelector(".detail h1[tabindex]");
+    document.activeElement.blur();
+    place?.focus({ preventScroll: true });
   };
   const keydown = (event) => {
     letGo(); // a digit keeps the focus again
@@ -125,8 +128,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     field.current?.focus({ preventScroll: true });
   };
   const key = (digit) => html`<button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => type(digit)} aria-label=${digit}
-    data-letters=${LETTERS[digit] ?? ""}>
-    <b>${digit}</b></button>`;
+    data-letters=${LETTERS[digit] ?? ""}><b>${digit}</b></button>`;
   const options = all.map((each) => html`<option value=${each.phone} selected=${each.phone === number}>${phoneText(each.phone)}${each.waiting ? ", rings" : ""}</option>`);
   const toggle = () => {
     setLoud(!loud);
@@ -136,8 +138,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     : !isOn ? (store.isOn() ? "No customer was asked yet." : store.off()) : waits ? html`Type <b>${store.offers.pin}</b>, then Enter. Escape gives the keyboard back.` : "Every PIN here is 1234.";
   return html`<section class=${classes("phone", !isOn && "off", rings && "rings", waits && "waits")} ref=${root} aria-label="Customer's phone" onKeyDown=${keydown}
       onKeyUp=${(event) => event.stopPropagation()} onKeyPress=${(event) => event.stopPropagation()}>
-    <div class="numbers">${isOn ? html`<select aria-label="Whose phone" onChange=${(event) => store.set({ number: event.currentTarget.value })}>${options}</select>` : html`
-      <span class="dim">Customer's phone</span>`}
+    <div class="numbers">${isOn ? html`<select aria-label="Whose phone" onChange=${(event) => store.set({ number: event.currentTarget.value })}>${options}</select>` : html`<span class="dim">Customer's phone</span>`}
       <button type="button" class=${classes("icon-button", loud && "on")} aria-pressed=${loud} aria-label="Sound" title="Ring aloud" onClick=${toggle}><${Icon} name="bell" /></button></div>
     ${others.length > 0 && html`<button type="button" class="other" onClick=${() => store.set({ number: others[0].phone })}>
       ${phoneText(others[0].phone)} rings${others.length > 1 ? `, and ${others.length - 1} more` : ""}</button>`}

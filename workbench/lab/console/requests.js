@@ -41,8 +41,7 @@ export function Requests({ place: [id, operation] }) {
   const ways = html`<nav class="switch" aria-label="Requests"><${Link} to="requests" current=${isTry ? undefined : "page"}>Log<//>
     <${Link} to="requests/try" current=${isTry ? "page" : undefined}>Try it out<//></nav>`;
   const log = () => html`<section class="list" aria-label="Requests"><${Listing} name="requests" noun="request" path="/sandbox/requests" isCounted size=${50} fields=${FIELDS}
-    file=${FILE}
-    search="Request-Id, path, payment or idempotency key" ahead=${ways} concerns=${ofKind("request")} columns=${COLUMNS} to=${(row) => `requests/${row.id}`} opened=${id}
+    file=${FILE} search="Request-Id, path, payment or idempotency key" ahead=${ways} concerns=${ofKind("request")} columns=${COLUMNS} to=${(row) => `requests/${row.id}`} opened=${id}
     empty="No request yet: what your shop sends stands here." /></section>`;
   const none = html`<${Empty} says="Choose a request to see what was sent and answered, its code, and to send it again.">
     <${Link} to="requests/try" class="button primary">Try an operation<//><//>`;
@@ -68,8 +67,8 @@ function Detail({ id }) {
     store.kept.refill = { method, path, body: laidOut(request.body) ?? request.body, headers };
     store.go("requests/try", { pane: "detail" });
   };
-  const action = held ? html`<${Action} label="Send again…" title="Send this request again" confirm="Send it" says=${method === "GET" ? "It is read once more." : twice}
-    run=${again} />`
+  const action = held ? html`<${Action} label="Send again…" title="Send this request again" confirm="Send it" run=${again}
+    says=${method === "GET" ? "It is read once more." : twice} />`
     : html`<button type="button" class="quiet small" title="What is masked was never kept: fill it in" onClick=${fill}>Fill in and send…</button>`;
   const facts = [html`<${When} at=${row.at} />`, html`<${Id} id=${id} />`, row.payment && html`<${Link} to="payments/${row.payment}">The payment<//>`];
   return html`<${Title} back="requests" name=${html`<${Call} method=${method} path=${path} />`} facts=${facts} actions=${html`<${Status} status=${response.status} />${action}`} />
@@ -149,14 +148,12 @@ function Operation({ operation: { id, method, path, says, parameters, examples, 
     });
   };
   const fields = (...where) => parameters.filter((each) => where.includes(each.in)).map((each) => html`<${Field} name="${each.in} ${each.name}" label=${each.name}
-    title=${each.description}
-    required=${each.required} options=${each.schema?.enum && [...(each.required ? [] : [["", "–"]]), ...each.schema.enum]} defaultValue=${known(each)} />`);
+    title=${each.description} required=${each.required} options=${each.schema?.enum && [...(each.required ? [] : [["", "–"]]), ...each.schema.enum]} defaultValue=${known(each)} />`);
   const pick = examples.length > 1 && html`<select class="choice" aria-label="Example" onChange=${(event) => setBody(written(event.currentTarget.value))}>
     ${examples.map(([name, each]) => html`<option value=${name}>${each.summary ?? name}</option>`)}</select>`;
   const facts = [says, html`<a href="/docs#${id}" target="_blank" rel="noopener">Reference</a>`];
   const isLogged = answer?.request.startsWith("req_");
-  return html`<form ref=${form} class="detail" onSubmit=${send} aria-label="Try ${id}"><${Title} back="requests/try" name=${html`<${Method} method=${method} />
-    <code>${path}</code>`}
+  return html`<form ref=${form} class="detail" onSubmit=${send} aria-label="Try ${id}"><${Title} back="requests/try" name=${html`<${Method} method=${method} /><code>${path}</code>`}
       facts=${facts} actions=${html`<button type="submit" class="primary" disabled=${task.busy}>Send</button>`} />
     <div class="scroll pad"><div class="fields">${fields("path")}</div>
       ${pick}${takesBody && html`<${Field} area label="Body" name="body" rows=${Math.min(14, body.split("\n").length + 1)} value=${body}

@@ -1,7 +1,7 @@
 // The sandbox itself: keys, operators and what they do, the clock, and what this sandbox assumes.
 
 import { useState } from "./vendor/hooks.js";
-import { Action, Field, Pill, Problem, Secret, Table, Value, When, classes, html, useTask } from "./parts.js";
+import { Action, Field, Pill, Problem, Secret, Table, Value, When, breakable, classes, html, useTask } from "./parts.js";
 import { Listing, Search } from "./listing.js";
 import { FIRST } from "./payments.js";
 import { ofKind, useNow, useRead, useStore } from "./store.js";
@@ -43,7 +43,7 @@ function Keys() {
     <${Action} label="Revoke…" title="Revoke ${row.masked}" confirm="Revoke" bad off=${last(row)} says="It ends at once, for good."
       run=${() => store.act("DELETE", store.v1(`/api_keys/${row.id}`))} /></span>`;
   const columns = [
-    ["Key", (row) => html`<code>${row.masked}</code>`, "fill"],
+    ["Key", (row) => html`<code>${breakable(row.masked)}</code>`, "fill wrap"],
     ["State", (row) => html`<${Pill} state=${row.status} />`],
     ["Made", (row) => html`<${When} ms=${row.created * 1000} shape="day" />`, "dim"],
     ["", (row) => row.status !== "revoked" && ways(row), "end"],
@@ -115,9 +115,8 @@ function Assumptions() {
   return html`<${Section} label="Assumptions" says="What the provider's documentation leaves open, and what this sandbox does. workbench serve --gaps FILE switches rows."
     aside=${aside} problem=${error}>
     ${all && html`<${Search} label="Search assumptions" change=${setText} />`}
-    <${Table} label="Rows of the register" rows=${rows} columns=${columns} name=${(row) => row.name} 
-      empty=${text ? "No row matches." : "Nothing is switched: every row has its default."} />
-      <//>`;
+    <${Table} label="Rows of the register" rows=${rows} columns=${columns} name=${(row) => row.name}
+      empty=${text ? "No row matches." : "Nothing is switched: every row has its default."} /><//>`;
 }
 
 // The sandbox's time, and buttons that move the clock.

@@ -109,8 +109,7 @@ function Lanes({ drawn }) {
   return html`<svg class=${classes("lanes", small < 1 && "tight")} width=${width} height=${headHeight + 6} aria-hidden="true">${LANES.map((name, lane) => html`
     <rect class="lane" x=${xs[lane] - half} y="0.5" width=${2 * half} height=${headHeight} rx="5" />
     <path class="life" d="M${xs[lane]} ${headHeight + 0.5}V${headHeight + 6}" />
-    ${heads[lane].map((line, place) => html`<text x=${xs[lane]} y=${headHeight / 2 + 4.5 + LINE * (place - (heads[lane].length - 1) / 2)} text-anchor="middle">${line}
-      </text>`)}`)}</svg>`;
+    ${heads[lane].map((line, place) => html`<text x=${xs[lane]} y=${headHeight / 2 + 4.5 + LINE * (place - (heads[lane].length - 1) / 2)} text-anchor="middle">${line}</text>`)}`)}</svg>`;
 }
 
 // `open` gets the step whose arrow was pressed. The list stays at its end while it grows, unless somebody scrolled.

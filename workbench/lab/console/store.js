@@ -267,8 +267,6 @@ export function makeStore(transport, address, base) {
     for (const heard of each.heard) heard();
   }
 
-  // It opens with the newest payment.
-  if (store.state.route === "payments") store.state.pane = "detail";
   address.listen((route) => store.set({ route, pane: paneOf(route) }));
   return store;
 }

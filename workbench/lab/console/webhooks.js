@@ -1,9 +1,9 @@
 // Webhooks: events with their deliveries and attempts, dead letters and replay, and the endpoints that they go to.
 
-import { Action, Code, Empty, Facts, Field, Id, Lately, Link, Pill, Problem, Secret, Table, Tabs, Title, When, html } from "./parts.js";
+import { Action, Code, Empty, Facts, Field, Id, Lately, Link, Pill, Problem, Secret, Table, Tabs, Title, When, breakable, html } from "./parts.js";
 import { Listing } from "./listing.js";
 import { ofKind, useNow, useRead, useStore } from "./store.js";
-import { laidOut, shortId, span, visible } from "./words.js";
+import { laidOut, lusaka, shortId, span, visible } from "./words.js";
 
 const FAMILIES = ["payment_intent.*", "charge.*", "refund.*", "payout.*", "suspense.*", "webhook_endpoint.*", "collection.*"];
 const FAULTS = { duplicate: "Deliver everything twice", out_of_order: "Deliver out of order" };
@@ -49,17 +49,18 @@ export function EventList({ events, deliveries, brief }) {
 }
 
 // The outcome of the last attempt in a word, and the number of attempts.
-function tried({ attempts }) {
-  if (!attempts.length) return "due";
+function tried({ attempts, status }) {
+  if (!attempts.length) return status === "dead_letter" ? "not sent" : "due";
   return `${attempts.at(-1).status_code ?? "no response"}${attempts.length > 1 ? ` ×${attempts.length}` : ""}`;
 }
 
-const ATTEMPTS = [
+// The columns of attempts: their times, with the day of each where they span days.
+const attemptColumns = (attempts) => [
   ["No.", (each) => each.number, "num"],
-  ["Time", (each) => html`<${When} ms=${each.at * 1000} shape="time" />`],
+  ["Time", ({ at }) => html`<${When} ms=${at * 1000} shape=${new Set(attempts.map((each) => lusaka(each.at * 1000, "day"))).size > 1 ? "whole" : "time"} />`],
   ["Response", ({ status_code: code }) => html`<b class=${code >= 200 && code < 300 ? "good" : "bad"}>${code ?? "none"}</b>`],
   ["Took", (each) => `${each.latency_ms} ms`, "num"],
-  ["Why, or what it said", (each) => html`<span class="mono" title=${visible(each.answer)}>${visible((each.fault ?? each.answer.trim()).slice(0, 200))}</span>`, "fill"],
+  ["Why, or what it said", (each) => html`<span class="mono" title=${visible(each.answer)}>${visible((each.fault ?? each.answer.trim()).slice(0, 200))}</span>`, "fill wrap"],
 ];
 
 // A delivery: its endpoint and each attempt; if `whole`, with the body of the last response.
@@ -68,9 +69,9 @@ function Delivery({ delivery, whole }) {
   const { id, url, status, attempts, endpoint, next_attempt_at: next } = delivery;
   const said = whole && attempts.at(-1)?.answer;
   return html`<div class="delivery"><p class="sub"><${Link} to="webhooks/endpoints/${endpoint}" title="Delivery ${id}"><code>${visible(url)}</code><//><${Pill} state=${status} />
-    ${next && html`<span>next attempt in ${span(next - now / 1000)}, at <${When} ms=${next * 1000} shape="time" /></span>`}<span class="space" />
+    ${next && html`<span>next attempt in ${span(next - now / 1000)}, at <${Lately} ms=${next * 1000} /></span>`}<span class="space" />
       <${Replay} delivery=${delivery} /></p>
-    <${Table} label="Attempts at ${id}" columns=${ATTEMPTS} rows=${attempts} name=${(each) => each.number} empty="No attempt yet." />
+    <${Table} label="Attempts at ${id}" columns=${attemptColumns(attempts)} rows=${attempts} name=${(each) => each.number} empty="No attempt yet." />
     ${said && html`<${Code} text=${laidOut(said) ?? said} label="What it responded" />`}</div>`;
 }
 
@@ -96,7 +97,7 @@ function Deliveries({ id, dead }) {
   const store = useStore();
   const { data: endpoints } = useEndpoints();
   const columns = [
-    ["Event", (row) => row.event_type, "fill"],
+    ["Event", (row) => breakable(row.event_type), "fill wrap"],
     ["To", (row) => html`<span title=${visible(row.url)}>${visible(row.url.replace(/^https?:\/\//, ""))}</span>`, "dim fill roomy"],
     ["State", (row) => html`<${Pill} state=${row.status} also=${row.status === "delivered" ? "" : tried(row)} />`],
     ["Made", (row) => html`<${Lately} ms=${row.created * 1000} />`, "dim end"],
@@ -134,7 +135,7 @@ function EventDetail({ id }) {
   const request = data.request?.id ?? data.requestid;
   const facts = [html`<${When} at=${data.timestamp ?? data.time} />`, html`<${Id} id=${event} />`,
     payment && html`<${Link} to="payments/${payment}">The payment<//>`, request && html`<${Link} to="requests/${request}">The request<//>`];
-  return html`<${Title} back=${one ? "webhooks/deliveries" : "webhooks/events"} name=${data.type} facts=${facts} actions=${html`<${ReplayEvent} id=${event} />`} />
+  return html`<${Title} back=${one ? "webhooks/deliveries" : "webhooks/events"} name=${breakable(data.type)} facts=${facts} actions=${html`<${ReplayEvent} id=${event} />`} />
     <div class="scroll pad">${(sent?.data ?? []).map((each) => html`<${Delivery} key=${each.id} delivery=${each} whole />`)}
     ${sent && !sent.data.length && html`<p class="dim">It went nowhere: no enabled endpoint took it. Send it once there is one.</p>`}
     <${Code} text=${laidOut(text) ?? ""} label="The event" /></div>`;

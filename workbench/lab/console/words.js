@@ -60,9 +60,8 @@ export function major(minor, currency = "ZMW") {
 }
 
 export function money(minor, currency = "ZMW") {
-  const digits = major(minor, currency);
   const before = (currency || "ZMW").toUpperCase() === "ZMW" ? "K" : `${currency.toUpperCase()} `;
-  return minor < 0 ? `-${before}${digits.slice(1)}` : `${before}${digits}`;
+  return `${minor < 0 ? "-" : ""}${before}${major(Math.abs(minor), currency)}`;
 }
 
 // An amount in major units, as `/v1` has it.
@@ -106,8 +105,7 @@ export function span(seconds) {
 
 // ---- texts -----------------------------------------------------------------------------------------------------
 
-const UNSEEN =
-  /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e007f}]/gu;
+const UNSEEN = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e007f}]/gu;
 
 // A text of somebody else's, with every control and every invisible mark as a symbol.
 export function visible(text) {

@@ -413,7 +413,7 @@ def _one_sided(one_sided: Callable[..., Any]) -> Iterator[Verdict]:
     yield done("Each key that one side alone has is reported once, however often it occurs.")
 
 
-_SUBJECTS = {"payment_intent": "orders", "charge": "orders", "refund": "orders", "payout": "bank"}
+_SUBJECTS = {"payment_intent": "orders", "charge": "orders", "refund": "orders", "suspense": "orders", "payout": "bank"}
 """Object of an event → the subject under which the strict shop in the notebook files the event."""
 
 

@@ -14,6 +14,7 @@
     #workbench-phone > div { height: 100%; }
     #workbench-phone > [hidden] { display: none; }
     .jp-RenderedSVG img { max-width: 100%; height: auto; }
+    .jp-InputPlaceholder > .jp-Placeholder-content { min-width: 0; }
     body[data-jp-theme-light="true"] .jp-RenderedSVG img { color-scheme: light; }
     body[data-jp-theme-light="false"] .jp-RenderedSVG img { color-scheme: dark; }`;
   const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24"><path class="jp-icon3"
