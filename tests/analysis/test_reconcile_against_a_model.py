@@ -109,8 +109,8 @@ def classify(ledger: list[Row], statement: list[Row], *, closing: dict[str, date
     by = by._replace(closing=closing, rows=frozenset(moved_by([row]) for row in every)).among(groups.values())
     judged = {name: one_name(*sides, by) for name, sides in groups.items()}
     spelt: dict[tuple, list] = defaultdict(list)
-    for (account, name), (broken, _, waiting, has_sum) in judged.items():
-        if (broken or any(waiting)) and not has_sum and not all(groups[account, name]):
+    for (account, name), (broken, _, waiting) in judged.items():
+        if (broken or any(waiting)) and not all(groups[account, name]):
             spelt[account, bare(name)].append((account, name))
     several = [names for names in spelt.values() if len(names) > 1]
     merged = [[[row for name in names for row in groups[name][side]] for side in (0, 1)] for names in several]

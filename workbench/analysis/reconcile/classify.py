@@ -249,8 +249,8 @@ def classify(
         # The groups that hold only open rows of an earlier run disagreed then, and still do.
         waits = f"count(*) = count(case when was is not null and was <> '{codes.MATCHED}' then 1 end)"
         waiting = f"(select account, g from {everything} group by account, g having {waits})"
-        broken.append(engine.table(waiting, groups))
-    names = _names_of_lone(engine, pa.concat_tables(broken), everything)
+        broken.append(engine.table(waiting, {name: ROW[name] for name in GROUP}))
+    names = _names_of_lone(engine, pa.concat_tables([*broken, unpaired.select(GROUP)]), everything)
     if len(names):
         renamed = engine.keep(engine.arrow(names, dict.fromkeys((*GROUP, "name"), "string")))
         named = f"(select x.*, y.name from {everything} x join {renamed} y on {equality(GROUP)})"
