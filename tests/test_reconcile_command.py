@@ -18,8 +18,9 @@ from tests.test_terminal import shown
 from workbench.analysis import files
 from workbench.analysis.break_codes import settlement_of
 from workbench.analysis.frames import frame, python_rows
+from workbench.analysis.reconcile import reconcile
 from workbench.analysis.shapes import BREAK, CARRIED, LEDGER_MOVEMENT, Columns
-from workbench.analysis.statements import LAYOUTS, write_statement
+from workbench.analysis.statements import LAYOUTS, read_statement, write_statement
 from workbench.cli import app
 
 START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
@@ -345,13 +346,13 @@ class TestForAPerson:
 
 def test_what_only_the_ledger_has_is_told_apart_by_its_own_text(tmp_path: Path):
     (tmp_path / "books.csv").write_text(
-        "Ref,Day,Amount,Details\nR1,02/01/2026,1250.00,Rent of 0961234567\nR2,02/01/2026,1250.00,Rent of Phiri\n"
+        "Ref,Day,Amount,Details\nR1,05/01/2026,1250.00,Rent of 0961234567\nR2,05/01/2026,1250.00,Rent of Phiri\n"
     )
     (tmp_path / "books.toml").write_text(
         'name = "books"\ndates = ["%d/%m/%Y"]\naccount = "operator:mtn:float"\n[columns]\nkey = "Ref"\n'
         'moment = "Day"\namount = "Amount"\ndescription = "Details"\n'
     )
-    case = written(tmp_path, statement=BOTH[:1])
+    case = written(tmp_path, statement=BOTH[:60:59])
     options = (*out(*OUTS), "--carry-to", "kept", "--ledger-layout", str(tmp_path / "books.toml"))
     done = case.run_with(str(tmp_path / "books.csv"), case.statement, *options)
     narratives = {"R1": "Rent of 096••••567", "R2": "Rent of Phiri"}
@@ -544,3 +545,31 @@ def test_what_cannot_be_used_ends_with_2_and_says_why(tmp_path: Path):
     for content in ("", "Id,Date\n", "\xff\xfe\x00"):
         Path(case.statement).write_text(content, "latin-1")
         refused(repr(content), "{ledger} {statement}", "mtn.csv")
+
+
+def test_ledger_rows_before_the_first_statement_are_its_opening_balance_and_a_cut_line_proves_nothing(tmp_path: Path):
+    """Books of 1,000.00 at the end of June and 495.00 more in July are 1,495.00, with balances or without."""
+    layout = tmp_path / "s.toml"
+    layout.write_text(
+        'name = "s"\ndates = ["%Y-%m-%d"]\naccount = "operator:mtn:float"\ncurrency = "ZMW"\n'
+        '[columns]\nkey = "Key"\nmoment = "Day"\namount = "Amount"\nbalance = "Balance"\n'
+    )
+    rows = [("501", "2026-05-02", 594, 594), ("601", "2026-06-30", 406, 1000), ("701", "2026-07-02", 495, 1495)]
+    months = "Key,Day,Amount,Balance\n701,2026-07-02,495.00,1495.00\n"
+    for name, text, holds in (("whole", months, True), ("cut", f"{months}702,2026-07-05,9", False)):
+        statement = tmp_path / f"{name}.csv"
+        statement.write_text(text)
+        for balance in ("", ",balance"):
+            lines = [
+                f"{key},{day},{moved},operator:mtn:float" + f",{end}" * bool(balance) for key, day, moved, end in rows
+            ]
+            ledger = tmp_path / "ledger.csv"
+            ledger.write_text("\n".join([f"key,occurred_at,amount,account{balance}", *lines, ""]))
+            result = reconcile(str(ledger), read_statement(statement, layout=layout))
+            (proven,) = result.proof.itertuples()
+            assert (proven.ledger_minor, proven.statement_minor, proven.holds) == (149_500, 149_500, holds), proven.note
+            assert [*result.breaks["code"]] == ["invalid_row"] * (not holds)
+            (note,) = [note for note in result.notes if "begins before the statement: 2 rows" in note]
+            assert "K1,000.00" in note
+            assert "--carry-forward FOLDER" in note
+            assert result.carry_forward.rows["side"].isin(["statement"]).all()

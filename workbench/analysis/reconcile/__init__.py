@@ -28,7 +28,7 @@ from workbench.analysis.reconcile import proof
 from workbench.analysis.reconcile.breaks import Broken, breaks_of, summed
 from workbench.analysis.reconcile.carry_forward import CarryForward
 from workbench.analysis.reconcile.classify import LINE, Allowed, Tolerance, check_whole, classify
-from workbench.analysis.reconcile.engines import DUCKDB, Frame, Native, both, column_list, conform, equality
+from workbench.analysis.reconcile.engines import DUCKDB, Frame, Native, both, column_list, conform, equality, mapped
 from workbench.analysis.reconcile.inputs import (
     ANY_DAY,
     LEDGER,
@@ -379,9 +379,10 @@ def _result(run: Run, broken: Broken) -> Reconciliation:
     """Builds the frames of the result: applies the decisions to the breaks, proves the balances, carries forward."""
     own = in_own_currency(broken.breaks, run.currencies)
     explained = summed(pa.array(own["account"]), pa.array(own["variance_minor"]))
-    foreign, after = proof.foreign_rows(run, broken.rows), proof.sums_after(run, broken.after_period)
+    foreign = proof.foreign_rows(run, broken.rows)
+    before, after = (proof.own_sums(run, part) for part in (broken.before_period, broken.after_period))
     lines = [
-        proof.proof_line(name, run, explained[name], broken.tolerated[name], foreign[name], after[name])
+        proof.proof_line(name, run, explained[name], broken.tolerated[name], foreign[name], before[name], after[name])
         for name in run.accounts
     ]
     books = run.inputs.ledger.read_from
@@ -397,12 +398,14 @@ def _result(run: Run, broken: Broken) -> Reconciliation:
     rows = broken.rows.append_column("group", pa.array(groups, pa.string()).take(broken.rows["place"]))
     gone, rows = rows.filter(pc.is_valid(rows["group"])), rows.filter(pc.is_null(rows["group"]))
     in_breaks = rows.filter(pc.is_valid(rows["place"]))
+    first = mapped(rows["account"], run.begins.get, pa.int64())
+    is_before = pc.fill_null(pc.and_(pc.is_null(rows["place"]), pc.less(rows["day"], first)), fill_value=False)
     opened, proven = shown[~done].reset_index(drop=True), frame(lines, PROOF)
     kept = deciding.carried_on(decisions, shown.loc[done, "id"], run.brought.decisions)
     by_rule = Counter(sorted(rule for _, rule in broken.matched.elements() if rule != KEY))
     later = run.classified.settled_later(run.engine, run.ends_before(STATEMENT))
     settled = carrying.lines_settled(run.carried, broken.settled, gone, later)
-    waiting = carrying.carried_rows(rows, run.closing)
+    waiting = carrying.carried_rows(rows.filter(pc.invert(is_before)), run.closing)
     carried = cache(partial(_carried, run, rows, lines, kept, settled, waiting))
     # What `read_ledger` read stays as it is. Any other ledger may change, or end with its session.
     if books is None or run.engine.name != DUCKDB:
@@ -536,6 +539,7 @@ def _notes(run: Run, broken: Broken, lines: Sequence[Mapping[str, Any]]) -> Iter
             "statement, and the opening balances differ. Was an earlier period saved? Give its folder: --carry-forward "
             "FOLDER (carry_forward in Python)."
         )
+    yield from _of_the_opening(run, broken.before_period, names)
     for account, rows in ((str(name), rows) for name, rows in run.ledger.late.groupby("account", observed=True)):
         many = captions.counted(len(rows), "row of the ledger is", "rows of the ledger are")
         close, first = run.brought.closed_of(account)["closing_date"], carrying.rows_named(rows)
@@ -575,6 +579,25 @@ def _without_days(run: Run, names: Mapping[str, str]) -> Iterator[str]:
                 f"close on {day_of(run.closing[account])}. If the period ends later, state its last day: --as-of DATE "
                 "(as_of in Python), or the label of `last` under [preamble] in the layout."
             )
+
+
+def _of_the_opening(run: Run, rows: pa.Table, names: Mapping[str, str]) -> Iterator[str]:
+    """Yields a note for each account with ledger rows before its first statement: their number, sum and last day.
+
+    `names` is account → its name in the user's books.
+    """
+    sums = proof.own_sums(run, rows)
+    by_account = rows.group_by("account").aggregate([("day", "count"), ("day", "max")]).sort_by("account")
+    columns = (by_account[name].to_pylist() for name in ("account", "day_count", "day_max"))
+    for account, many, last in zip(*columns, strict=True):
+        moved = money_text(sums[account], run.currencies[account])
+        yield (
+            f"The ledger of {names.get(account, account)} begins before the statement: "
+            f"{captions.counted(many, 'row')} without a partner, up to {day_of(last)}, with a sum of {moved}, "
+            f"{'counts' if many == 1 else 'count'} in the opening balance of {day_of(run.begins[account])}, and not as "
+            "missing on the statement. Was an earlier period saved? Give its folder: --carry-forward FOLDER "
+            "(carry_forward in Python)."
+        )
 
 
 def _left_for_the_next(rows: pa.Table, closing: Mapping[str, int], names: Mapping[str, str]) -> Iterator[str]:

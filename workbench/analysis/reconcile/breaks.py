@@ -88,8 +88,10 @@ class Broken(NamedTuple):
 
     `breaks` has the columns BREAK, in an order that depends only on its rows. `rows` has each row of either side that
     is part of a break (columns _BROKEN), with its narrative, the day `since` which it is carried forward, and as
-    `place` the index of its break in `breaks`. `rows` also has the rows of `after_period`, without a `place`: ledger
-    rows without a partner that are dated after the closing date. They are no breaks; the next run reads them again.
+    `place` the index of its break in `breaks`. `rows` also has the rows of `before_period` and `after_period`, without
+    a `place`: ledger rows without a partner that are dated before the first statement of an account that no run closed,
+    or after the closing date. They are no breaks. The first are part of the opening balance; the next run reads the
+    others again.
     `settled` has two kinds of pairs that are no breaks, each with its `rule` and `group`: pairs that a rule without a
     key matched, and pairs that the ledger booked late (rule `key`). A fee that is a line of its own is also a row of
     its own in `settled`. `matched` counts these pairs by account and rule. `tolerated` is account → the sum of the
@@ -99,6 +101,7 @@ class Broken(NamedTuple):
 
     breaks: pd.DataFrame
     rows: pa.Table
+    before_period: pa.Table
     after_period: pa.Table
     settled: pa.Table
     matched: Counter[tuple[str, str]]
@@ -117,9 +120,9 @@ def breaks_of(run: Run) -> Broken:
     let_pass = pairs.filter(is_tolerated)
     pairs = pairs.filter(pc.invert(is_tolerated)) if len(let_pass) else pairs
     pairs, members = _split_at_the_close(run, pairs, members)
-    is_later = _after_period(run, pairs)
-    pairs, later = pairs.filter(pc.invert(is_later)), pairs.filter(is_later)
-    many, pairs = len(pairs), pa.concat_tables([pairs, later])
+    is_outside = pc.or_(_before_period(run, pairs, members), _after_period(run, pairs))
+    pairs, outside = pairs.filter(pc.invert(is_outside)), pairs.filter(is_outside)
+    many, pairs = len(pairs), pa.concat_tables([pairs, outside])
     pairs = pairs.append_column("place", pa.array(range(len(pairs)), pa.int64()))
     rows = _hashed(_rows_of(pairs, members), run.key)
     # The texts are looked up last: in the join of ten million rows they would weigh more than all compared columns.
@@ -129,11 +132,32 @@ def breaks_of(run: Run) -> Broken:
     pairs, rows = _without_charges(pairs, rows, run.decided.rules)
     breaks, places = _frame(run, pairs.slice(0, many), rows)
     rows = with_column(rows, "place", pc.index_in(rows["place"], places))
-    after_period = rows.filter(pc.is_null(rows["place"]))
+    outside = rows.filter(pc.is_null(rows["place"]))
+    is_after = pc.greater(outside["day"], mapped(outside["account"], run.ends.__getitem__, pa.int64()))
     let_pass = let_pass.filter(pc.equal(let_pass["l_currency"], _own_currency(let_pass, run.currencies)))
     tolerated = summed(let_pass["account"], pc.subtract(let_pass["l_signed"], let_pass["s_signed"]))
     matched = Counter(zip(settled["account"].to_pylist(), settled["rule"].to_pylist(), strict=True))
-    return Broken(breaks, rows, after_period, _with_lines(settled, members), matched, tolerated, unsure)
+    before, after = outside.filter(pc.invert(is_after)), outside.filter(is_after)
+    return Broken(breaks, rows, before, after, _with_lines(settled, members), matched, tolerated, unsure)
+
+
+def _before_period(run: Run, pairs: pa.Table, members: pa.Table) -> pa.Array:
+    """For each pair, True if it is a ledger row without a partner that is dated before the account's first statement.
+
+    Such a row is part of the opening balance. A row that cannot be used stays a break, and so do an ambiguous row, a
+    duplicate of the last days before the statement, and a batch with a later row; `members` has the rows of batches.
+    """
+    first = mapped(pairs["account"], run.begins.get, pa.int64())
+    until = pc.if_else(
+        pc.equal(pairs["code"], codes.DUPLICATE[LEDGER]), pc.subtract(first, run.allowed.most_days), first
+    )
+    is_in_period = pc.greater_equal(members["day"], mapped(members["account"], run.begins.get, pa.int64()))
+    begun = pc.is_in(texts_of(pairs, GROUP), texts_of(members.filter(is_in_period), GROUP))
+    stays = pc.or_(
+        pc.is_in(pairs["code"], pa.array([codes.INVALID, codes.AMBIGUOUS])), pc.and_(pairs["grouped"], begun)
+    )
+    is_before = pc.and_(pc.is_null(pairs["s_no"]), pc.less(pairs["l_day"], until))
+    return pc.fill_null(pc.and_not(is_before, stays), fill_value=False)
 
 
 def _after_period(run: Run, pairs: pa.Table) -> pa.Array:

@@ -248,8 +248,8 @@ def classify(
     if carried:
         # The groups that hold only open rows of an earlier run disagreed then, and still do.
         waits = f"count(*) = count(case when was is not null and was <> '{codes.MATCHED}' then 1 end)"
-        groups = f"(select account, g from {everything} group by account, g having {waits})"
-        broken.append(engine.table(groups, {name: ROW[name] for name in GROUP}))
+        waiting = f"(select account, g from {everything} group by account, g having {waits})"
+        broken.append(engine.table(waiting, {name: ROW[name] for name in GROUP}))
     names = _names_of_lone(engine, pa.concat_tables([*broken, unpaired.select(GROUP)]), everything, allowed.ends)
     if len(names):
         renamed = engine.keep(engine.arrow(names, dict.fromkeys((*GROUP, "name"), "string")))

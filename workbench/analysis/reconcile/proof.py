@@ -34,7 +34,7 @@ _COUNTED: Final = {
     "rows": "count(*)", "value": "sum(abs(signed))", "signed": "sum(signed)",
     "first_no": 'min("no")', "last_no": 'max("no")', "good": "count(case when not bad then day end)",
     "balances": "count(balance_minor)", "keyed": f"count(case when key not like '{MADE_UP_PREFIX}%' then 1 end)",
-    "moving": "count(case when signed <> 0 then 1 end)",
+    "moving": "count(case when signed <> 0 then 1 end)", "amounts": "count(amount)",
 }  # fmt: skip
 
 
@@ -132,6 +132,17 @@ class Run:
         first = self.books_of(account)[0].first_day
         days = [line["day"] for line in of_account(self.totals[LEDGER], account)]
         return first is not None and any(day is not None and day < first for day in days)
+
+    @property
+    def begins(self) -> dict[str, int]:
+        """Account → the first day of its files, counted from 1970; only accounts that no earlier run closed.
+
+        A table that is not from a file does not say when its period begins.
+        """
+        first = sorted(
+            (book.first_day, book.account) for book in self.books if book.file and book.first_day is not None
+        )
+        return {name: day for day, name in reversed(first) if name not in self.carried.ends}
 
     @property
     def ends(self) -> dict[str, int]:
@@ -492,8 +503,8 @@ def foreign_rows(run: Run, rows: pa.Table) -> Counter[str]:
     return Counter(rows.filter(pc.and_(is_foreign, is_explained))["account"].to_pylist())
 
 
-def sums_after(run: Run, rows: pa.Table) -> Counter[str]:
-    """Account → the sum of the ledger `rows` after the period in the account's currency, in minor units."""
+def own_sums(run: Run, rows: pa.Table) -> Counter[str]:
+    """Account → the sum of the `rows` in the account's currency, in minor units."""
     sums = Counter[str]()
     for account, currency, signed in zip(
         *(rows[name].to_pylist() for name in ("account", "currency", "signed")), strict=True
@@ -502,24 +513,27 @@ def sums_after(run: Run, rows: pa.Table) -> Counter[str]:
     return sums
 
 
-def proof_line(account: str, run: Run, explained: int, tolerated: int, foreign: int, after: int) -> dict[str, Any]:
+def proof_line(  # noqa: PLR0913, PLR0917  the sums of one account
+    account: str, run: Run, explained: int, tolerated: int, foreign: int, before: int, after: int
+) -> dict[str, Any]:
     """The proof of an account as a row with the columns PROOF.
 
     `explained` is the sum of the account's breaks, `tolerated` the sum of its differences within the tolerance, both in
     minor units of the account's currency. `foreign` counts the rows of breaks that move another currency: the proof
-    does not hold if the account has more such rows, which match or are `timing`. `after` is the sum of the ledger rows
-    after the period, which the closing balance leaves out.
+    does not hold if the account has more such rows, which match or are `timing`. `before` is the sum of the ledger rows
+    before the period, which are part of the opening balance, and `after` of those after it, which the closing balance
+    leaves out.
     """
-    ends, before, currency = run.closings.get(account), run.carried.closed_of(account), run.currencies[account]
+    ends, closed, currency = run.closings.get(account), run.carried.closed_of(account), run.currencies[account]
     ends = None if ends is None else ends - after
     books = [book for book in run.books_of(account) if currency in book.currencies or not book.currencies]
     signed = {side: _sum(_own(of_account(lines, account), currency), "signed") for side, lines in run.totals.items()}
-    signed[LEDGER] -= after
+    signed[LEDGER] -= before + after
     in_files = sum(_sum(_own(book.lines, currency), "signed") for book in books)
     repeated = _sum(_own(of_account(run.repeated, account), currency), "signed")
     moved, carried = in_files - repeated, signed[STATEMENT] - in_files
-    brought = int(before.get("brought_minor", 0))
-    opening = int(before["statement_minor"]) if before else books[0].opening
+    brought = int(closed.get("brought_minor", 0))
+    opening = int(closed["statement_minor"]) if closed else books[0].opening
     if opening is None:
         # The statement has no opening balance: it is taken to open with the ledger's.
         opening = 0 if ends is None else ends - signed[LEDGER]
@@ -544,10 +558,14 @@ def proof_line(account: str, run: Run, explained: int, tolerated: int, foreign: 
     jumps = [(book.source, jump) for book in books if book.file for jump in book.file.findings.to_dict("records")]
     names = " and ".join(book.source for book in books)
     blank = ""
-    if closing is None and not any(book.sum("good") for book in books):
-        content = "no row that can be read" if any(book.sum("rows") for book in books) else "no rows"
-        blank = f"{names} has {content} {NOTHING_PROVEN}"
+    is_empty = not any(book.sum("rows") for book in books)
+    if not any(book.sum("good") for book in books) and not (is_empty and closing is not None):
+        blank = f"{names} has {'no rows' if is_empty else 'no row that can be read'} {NOTHING_PROVEN}"
     doubts, (others, text) = _doubts(account, run.ledger), _other_currencies(run, account)
+    if closing is None and (unread := sum(book.sum("rows") - book.sum("amounts") for book in books)):
+        doubts.append(
+            f"{counted(unread, 'row')} of {names} without an amount that can be read, so nothing proves the end"
+        )
     is_doubted = bool(doubts or blank or jumps or others > foreign)
     line["holds"] = not (line["unexplained_minor"] or line["opening_minor"] or gap or is_doubted)
     doubts += [text][: bool(others)]

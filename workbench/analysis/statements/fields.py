@@ -243,6 +243,7 @@ class _Fields:
         """Index of a row → its problems."""
         self.is_cut = np.zeros(self.count, bool)
         """A mask of rows with a customer's number that shows too few digits; `phones` fills it."""
+        self._odd = body.odd
         width = len(file.header)
         self.blame((at, f"the row has {len(cells)} cells and the header {width}") for at, cells in body.odd.items())
         self.blame(_problems_where(_repeats_header(file, body), "the header is repeated here"))
@@ -290,6 +291,8 @@ class _Fields:
             values, bad = part.read(read, pa.int64(), readers["amounts"].quick(read))
             minor[rows], is_read[rows] = values.fill_null(0), mask_of(values.is_valid())
             self.blame(((int(rows[place]), why) for place, why in bad), field)
+        # The cells of a row that is cut short, or has too many, may stand in other columns.
+        is_read[[*self._odd]] = False
         return pa.array(minor, mask=~is_read)
 
     def keys(self) -> ArrowColumns:
