@@ -667,7 +667,7 @@ def respelt(groups: pa.Table) -> pa.Table:
 
 
 def _names_of_lone(engine: SqlEngine, groups: pa.Table, everything: Frame) -> pa.Table:
-    """Those of `groups` that only one side has, and whose keys differ only in spelling: see `respelt`.
+    """Selects the `groups` that only one side has, and whose keys differ only in spelling: see `respelt`.
 
     A key that both sides have in one spelling is no other key. `everything` has all rows of both sides.
     """
