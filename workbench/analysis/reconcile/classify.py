@@ -667,7 +667,7 @@ def respelt(groups: pa.Table) -> pa.Table:
 
 
 def _names_of_lone(engine: SqlEngine, groups: pa.Table, everything: Frame, ends: Mapping[str, int]) -> pa.Table:
-    """Groups among `groups` that only one side has, and whose keys differ only in spelling: see `respelt`.
+    """Selects the `groups` that only one side has, and whose keys differ only in spelling: see `respelt`.
 
     A key that both sides have in one spelling is no other key. A key that only the ledger has, after its account's
     closing date in `ends`, waits for the next period. `everything` has all rows of both sides.
