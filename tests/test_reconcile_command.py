@@ -572,4 +572,8 @@ def test_ledger_rows_before_the_first_statement_are_its_opening_balance_and_a_cu
             (note,) = [note for note in result.notes if "begins before the statement: 2 rows" in note]
             assert "K1,000.00" in note
             assert "--carry-forward FOLDER" in note
+            with ledger.open("a") as more:
+                more.write(f"700,2026-07-01,5,operator:mtn:float{',1500' * bool(balance)}\n")
+            later = reconcile(str(ledger), read_statement(statement, layout=layout))
+            assert "missing_in_statement" in [*later.breaks["code"]], "the same month, though before the first row"
             assert result.carry_forward.rows["side"].isin(["statement"]).all()

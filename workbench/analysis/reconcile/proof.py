@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.break_codes import CODES, MATCHED, MOST_MINOR, TIMING, TOLD_AGAIN
-from workbench.analysis.frames import day_number, frame, schema_of, typed, with_column
+from workbench.analysis.frames import day_number, day_of, frame, schema_of, typed, with_column
 from workbench.analysis.phone_key import PhoneKey
 from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, OLDER, CarryForward, LedgerRead, rows_named
 from workbench.analysis.reconcile.classify import BOTH_SIDES, Allowed, Classified
@@ -135,13 +135,12 @@ class Run:
 
     @property
     def begins(self) -> dict[str, int]:
-        """Account → the first day of its files, counted from 1970; only accounts that no earlier run closed.
+        """Account → the first day of its period, counted from 1970; only accounts that no earlier run closed.
 
-        A table that is not from a file does not say when its period begins.
+        Without days in the file, the period begins with the month of its first row: what the books have earlier in that
+        month may be missing on the statement. A table that is not from a file does not say when its period begins.
         """
-        first = sorted(
-            (book.first_day, book.account) for book in self.books if book.file and book.first_day is not None
-        )
+        first = sorted((begins_on(book), book.account) for book in self.books if book.file and book.first_day)
         return {name: day for day, name in reversed(first) if name not in self.carried.ends}
 
     @property
@@ -299,6 +298,14 @@ def _days(lines: Totals, file: Statement | None, as_of: int) -> tuple[int | None
     last = last if is_declared else max(in_time, default=None)
     first = min(in_time, default=None) if first is None else first
     return first, last if last is None else min(last, as_of)
+
+
+def begins_on(book: Book) -> int:
+    """The day on which the period of a statement with rows begins, counted from 1970."""
+    rows = min((line["day"] for line in book.lines if line["good"] and line["day"] is not None), default=None)
+    first = book.first_day or 0
+    # A file whose days begin with its first row may state none.
+    return day_number(day_of(first).replace(day=1)) if first == rows else first
 
 
 def _balances_at_the_ends(
