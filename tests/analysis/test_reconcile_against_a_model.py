@@ -701,7 +701,9 @@ class TestAgainstTheModel:
         assert not again.proof[["opening_minor", "gap_minor", "unexplained_minor"]].any(axis=None)
         assert (again.proof["holds"] | again.proof["note"].str.contains(" in an account in ")).all()
         kept = (result.carry_forward.rows.astype({"code": "string"}) for result in (first, again))
-        kept = (rows[rows["code"] != "date_mismatch"].reset_index(drop=True) for rows in kept)
+        # A duplicate after the closing date has no day since when it is open: it is a row of the next period.
+        kept = (rows[(rows["code"] != "date_mismatch") & rows["since_date"].notna()] for rows in kept)
+        kept = (rows.reset_index(drop=True) for rows in kept)
         pd.testing.assert_frame_equal(*kept)
 
     @settings(SOME, max_examples=15 if LONG else 3)
