@@ -92,3 +92,10 @@ def test_a_whole_number_has_one_hash_under_a_key_and_a_hidden_one_has_none():
     assert {phone_hash(text, b"a key") for text in ("+260 96 123 4567", "260961234567", "961-234-567")} == {one}
     assert len({one, other, phone_hash("0961234567", b"another key")}) == 3
     assert [phone_hash(text, b"a key") for text in ("+26096••••567", "26096****567", "no number", "")] == [None] * 4
+
+
+def test_a_number_with_hidden_digits_is_cut_short_without_its_prefix_or_its_last_three_digits():
+    for text in ("096XXXX567", "+26096****567", "+260961234567", "26 shops", "XXXX"):
+        assert not phones.is_cut_short(text)
+    for text in ("096XXXXX67", "XXXXXXX567", "+260•••••••67"):
+        assert phones.is_cut_short(text)
