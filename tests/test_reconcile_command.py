@@ -577,3 +577,18 @@ def test_ledger_rows_before_the_first_statement_are_its_opening_balance_and_a_cu
             later = reconcile(str(ledger), read_statement(statement, layout=layout))
             assert "missing_in_statement" in [*later.breaks["code"]], "the same month, though before the first row"
             assert result.carry_forward.rows["side"].isin(["statement"]).all()
+
+
+def test_without_any_balance_the_ledger_rows_before_the_period_are_both_openings(tmp_path: Path):
+    layout, statement, ledger = (tmp_path / name for name in ("s.toml", "july.csv", "books.csv"))
+    layout.write_text(
+        'name = "s"\ndates = ["%Y-%m-%d"]\naccount = "operator:mtn:float"\ncurrency = "ZMW"\n'
+        '[columns]\nkey = "Key"\nmoment = "Day"\namount = "Amount"\n'
+    )
+    statement.write_text("Key,Day,Amount\n701,2026-07-02,495.00\n")
+    ledger.write_text(
+        "key,occurred_at,amount,account\n501,2026-06-30,1000.00,operator:mtn:float\n"
+        "701,2026-07-02,495.00,operator:mtn:float\n801,2026-08-02,7.00,operator:mtn:float\n"
+    )
+    (proven,) = reconcile(str(ledger), read_statement(statement, layout=layout)).proof.itertuples()
+    assert (proven.ledger_minor, proven.statement_minor, proven.opening_minor) == (149_500, 149_500, 0)

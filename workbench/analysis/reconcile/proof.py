@@ -543,7 +543,7 @@ def proof_line(  # noqa: PLR0913, PLR0917  the sums of one account
     opening = int(closed["statement_minor"]) if closed else books[0].opening
     if opening is None:
         # The statement has no opening balance: it is taken to open with the ledger's.
-        opening = 0 if ends is None else ends - signed[LEDGER]
+        opening = before if ends is None else ends - signed[LEDGER]
     ledger = opening - carried + brought + signed[LEDGER] if ends is None else ends
     closing = books[-1].closing
     statement = opening + moved if closing is None else closing
